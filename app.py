@@ -1,0 +1,9 @@
+"""The dashboard's launcher: `streamlit run app.py`.
+
+The pages' frame is `pages/main.py`, not this file: beside a folder named `pages`, a script that holds the navigation
+itself would let Streamlit run a page without its frame when a deep link is the first request.
+"""
+
+import streamlit as st
+
+app = st.App("pages/main.py")
