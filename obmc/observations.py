@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,31 @@ def as_generator(rng: int | np.random.Generator) -> np.random.Generator:
     return np.random.default_rng(int(rng))
 
 
+@dataclass(frozen=True, eq=False)
+class Omega:
+    """The observed positions without their signs: who rated what, which the privacy model treats as public.
+
+    Solvers get an ``Omega`` and a loss. That they never get an ``Observations`` is the wall between private signs and
+    everything that runs on a noised copy of them.
+    """
+
+    rows: NDArray[np.int32]
+    cols: NDArray[np.int32]
+    shape: tuple[int, int]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def flat(self) -> NDArray[np.int64]:
+        """Positions in the flattened (row by row) matrix, shape (n,)."""
+        return self.rows.astype(np.int64) * self.shape[1] + self.cols
+
+    def take(self, keep: NDArray[Any]) -> Omega:
+        """The positions selected by a boolean mask or an index array."""
+        return Omega(self.rows[keep], self.cols[keep], self.shape)
+
+
 @dataclass(frozen=True, eq=False, init=False)
 class Observations:
     """One-bit observations Y_ij in {-1, +1} for (i, j) in Omega, a subset of [d1] x [d2].
@@ -40,7 +66,7 @@ class Observations:
     Raises
     ------
     ValueError
-        Naming the argument: wrong lengths, an index out of range, a sign other than +-1, a pair twice, nothing observed.
+        Naming the argument: wrong lengths, an index out of range, a sign other than +-1, a pair twice, no entry.
 
     Source: paper, section 3.1.
     """
@@ -89,6 +115,11 @@ class Observations:
 
     def __repr__(self) -> str:
         return f"Observations(n={len(self)}, shape={self.shape}, positive={self.positive_share:.3f})"
+
+    @property
+    def omega(self) -> Omega:
+        """The observed positions alone."""
+        return Omega(self.rows, self.cols, self.shape)
 
     @property
     def bits(self) -> NDArray[np.float64]:

@@ -1,0 +1,266 @@
+"""Losses on the observed entries: f(x) = sum over k of l_k(x_k), x the values of X on Omega.
+
+A loss knows nothing of constraints and solvers; it gives its value, its gradient and its curvature entry by entry, and
+says what a solver may rely on (is it convex, and where; how flat and how steep). ``signs`` and ``labels`` may come from
+the data or from a noised copy of them: a loss cannot tell, which is what lets a private solver be an ordinary one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from obmc.errors import check_number
+from obmc.links import Link
+
+Array = NDArray[np.float64]
+
+
+class Loss(Protocol):
+    """A separable loss over the n observed entries."""
+
+    @property
+    def n(self) -> int:
+        """The number of observed entries."""
+
+    @property
+    def scale(self) -> float:
+        """f(0) of the noise-free loss: public, positive, the unit of the relative gap."""
+
+    @property
+    def max_curvature(self) -> float:
+        """sup l'', the Lipschitz constant of the gradient, entry by entry."""
+
+    def min_curvature(self, alpha: float | None) -> float:
+        """A lower bound of inf l'' over |x| <= alpha (None: over all x). Negative where the loss is not convex."""
+
+    def values(self, x: Array) -> Array:
+        """l_k(x_k), shape (n,)."""
+
+    def gradient(self, x: Array) -> Array:
+        """l_k'(x_k), shape (n,)."""
+
+    def curvature(self, x: Array) -> Array:
+        """l_k''(x_k), shape (n,)."""
+
+    def select(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Loss:
+        """The loss of a subset of the entries (a fold of a cross-validation)."""
+
+
+def is_convex(loss: Loss, alpha: float | None) -> bool:
+    """Whether the loss is convex on |x| <= alpha (None: everywhere)."""
+    return loss.min_curvature(alpha) >= 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """The matching (canonical) loss l(x) = A(x) - z x with A' = h: convex for every real label z, l' = h(x) - z.
+
+    With the logistic link and z = (1 + Y)/2 it is the negative log-likelihood. With noised, unbiased labels it is the
+    loss of the unbiased estimator (logistic) and of the rigorous Gaussian calibrations. Its curvature h'(x) does not
+    depend on z: the data enter through a linear term only.
+
+    Parameters
+    ----------
+    link
+        The link h.
+    labels
+        Real labels z, shape (n,).
+
+    Source: theory sections 4.1 and 4.2; Natarajan et al. 2013 for unbiased labels.
+    """
+
+    link: Link
+    labels: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", _finite_vector("labels", self.labels))
+
+    @property
+    def n(self) -> int:
+        return len(self.labels)
+
+    @property
+    def scale(self) -> float:
+        return self.n * self.link.potential_at_zero
+
+    @property
+    def max_curvature(self) -> float:
+        return self.link.max_density
+
+    def min_curvature(self, alpha: float | None) -> float:
+        return 0.0 if alpha is None else float(self.link.density(alpha))
+
+    def values(self, x: Array) -> Array:
+        return self.link.potential(x) - self.labels * x
+
+    def gradient(self, x: Array) -> Array:
+        return self.link.probability(x) - self.labels
+
+    def curvature(self, x: Array) -> Array:
+        return self.link.density(x)
+
+    def select(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Matching:
+        return Matching(self.link, self.labels[keep])
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """The negative log-likelihood with a linear term: l(x) = -log h(Y x) + t x, Y in {-1, +1}.
+
+    Convex, since both links are log-concave. The linear term is the objective perturbation of the paper's appendix.
+
+    Parameters
+    ----------
+    link
+        The link h.
+    signs
+        Y, shape (n,), -1 or +1.
+    tilt
+        t, shape (n,); None for no linear term.
+
+    Source: paper, section 3.1 and appendix (objective perturbation).
+    """
+
+    link: Link
+    signs: Array
+    tilt: Array | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "signs", _sign_vector(self.signs))
+        if self.tilt is not None:
+            tilt = _finite_vector("tilt", self.tilt)
+            if len(tilt) != len(self.signs):
+                raise ValueError(f"tilt must have the length of signs, {len(self.signs)}, got {len(tilt)}.")
+            object.__setattr__(self, "tilt", tilt)
+
+    @property
+    def n(self) -> int:
+        return len(self.signs)
+
+    @property
+    def scale(self) -> float:
+        return self.n * math.log(2.0)
+
+    @property
+    def max_curvature(self) -> float:
+        # Logistic: h' <= 1/4. Gaussian: r' < 1, so 1/sigma^2 is the supremum.
+        return 0.25 if self.link.name == "logistic" else 1.0 / self.link.sigma**2
+
+    def min_curvature(self, alpha: float | None) -> float:
+        # -(log h)'' is least at the end on the side of the observed sign: h' falls there, and the hazard r is convex.
+        return 0.0 if alpha is None else float(self.link.curvature(alpha))
+
+    def values(self, x: Array) -> Array:
+        plain = -self.link.log_probability(self.signs * x)
+        return plain if self.tilt is None else plain + self.tilt * x
+
+    def gradient(self, x: Array) -> Array:
+        plain = -self.signs * self.link.score(self.signs * x)
+        return plain if self.tilt is None else plain + self.tilt
+
+    def curvature(self, x: Array) -> Array:
+        return self.link.curvature(self.signs * x)
+
+    def select(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Likelihood:
+        return Likelihood(self.link, self.signs[keep], None if self.tilt is None else self.tilt[keep])
+
+
+@dataclass(frozen=True, eq=False)
+class FlippedLikelihood:
+    """The negative log-likelihood of bits that were flipped with probability p: l(x) = -log c(Y x), c = p + (1 - 2p) h.
+
+    Convex on |x| <= alpha only for a large enough epsilon = log((1-p)/p) (logistic: 2 alpha), never on the whole line.
+
+    Parameters
+    ----------
+    link
+        The link h.
+    signs
+        The flipped signs, shape (n,).
+    flip
+        p in [0, 1/2).
+
+    Source: paper, section 4.1; theory section 4.1 for where it is convex.
+    """
+
+    link: Link
+    signs: Array
+    flip: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "signs", _sign_vector(self.signs))
+        object.__setattr__(self, "flip", check_number("flip", self.flip, low=0.0, high=0.5, open_high=True))
+
+    @property
+    def n(self) -> int:
+        return len(self.signs)
+
+    @property
+    def scale(self) -> float:
+        return self.n * math.log(2.0)
+
+    @property
+    def max_curvature(self) -> float:
+        return 0.25 if self.link.name == "logistic" else 1.0 / self.link.sigma**2
+
+    def min_curvature(self, alpha: float | None) -> float:
+        # The curvature as a function of u = Y x is smooth, positive left of one point and negative right of it; a fine
+        # grid finds its least value. Beyond 40 sigma nothing changes in double precision.
+        if self.flip == 0.0:
+            return Likelihood(self.link, self.signs[:1]).min_curvature(alpha)
+        limit = 40.0 * self.link.sigma if alpha is None else min(alpha, 40.0 * self.link.sigma)
+        grid = np.linspace(-limit, limit, 20001)
+        return float(self._curvature_of(grid).min())
+
+    def _pieces(self, u: Array) -> tuple[Array, Array]:
+        """log c(u) and c'(u)/c(u), through logarithms so that p = 0 and far tails keep their digits."""
+        contrast = 1.0 - 2.0 * self.flip
+        log_flipped = math.log(contrast) + self.link.log_probability(u)
+        log_c = log_flipped if self.flip == 0.0 else np.logaddexp(math.log(self.flip), log_flipped)
+        return log_c, np.exp(log_flipped - log_c) * self.link.score(u)
+
+    def _curvature_of(self, u: Array) -> Array:
+        # -(log c)'' = s^2 - c''/c, s = c'/c; c''/c = w h''/h with w = (1-2p) h / c, and h''/h = score^2 - curvature.
+        log_c, slope = self._pieces(u)
+        weight = np.exp(math.log(1.0 - 2.0 * self.flip) + self.link.log_probability(u) - log_c)
+        return slope**2 - weight * (self.link.score(u) ** 2 - self.link.curvature(u))
+
+    def values(self, x: Array) -> Array:
+        return -self._pieces(self.signs * x)[0]
+
+    def gradient(self, x: Array) -> Array:
+        return -self.signs * self._pieces(self.signs * x)[1]
+
+    def curvature(self, x: Array) -> Array:
+        return self._curvature_of(self.signs * x)
+
+    def select(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> FlippedLikelihood:
+        return FlippedLikelihood(self.link, self.signs[keep], self.flip)
+
+
+def likelihood(link: Link, signs: ArrayLike) -> Loss:
+    """The negative log-likelihood of unprotected signs, in its cheapest form.
+
+    For the logistic link the likelihood is the matching loss of the bits, whose evaluation needs one ``expit``.
+    """
+    values = _sign_vector(signs)
+    return Matching(link, (1.0 + values) / 2.0) if link.name == "logistic" else Likelihood(link, values)
+
+
+def _finite_vector(name: str, values: ArrayLike) -> Array:
+    vector = np.asarray(values, dtype=np.float64)
+    if vector.ndim != 1 or not np.all(np.isfinite(vector)):
+        raise ValueError(f"{name} must be a one-dimensional array of finite numbers.")
+    return vector
+
+
+def _sign_vector(values: ArrayLike) -> Array:
+    vector = np.asarray(values, dtype=np.float64)
+    if vector.ndim != 1 or not np.all(np.abs(vector) == 1.0):
+        raise ValueError("signs must be a one-dimensional array of -1 and +1.")
+    return vector

@@ -1,0 +1,140 @@
+"""ADMM for the whole problem: the default for matrices that fit densely.
+
+    minimise  sum over Omega of l(X_ij) + ridge/2 ||X||_F^2   subject to  |X_ij| <= alpha,  ||Z||_* <= tau,  X = Z.
+
+X carries the loss and the box (a scalar problem per entry), Z the ball (one projection of the singular values), U is
+the scaled dual. Boyd et al. 2011, sections 3.3 and 3.4; theory section 2. At a fixed point -rho U is the part of the
+gradient that the ball holds, which gives the certificate its split.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obmc.constraints import NuclearProjector
+from obmc.losses import is_convex
+from obmc.solvers.balance import RELAXATION, balanced, relative_residuals
+from obmc.solvers.certificate import Certificate, Problem
+from obmc.solvers.completion import Callback, Progress
+from obmc.solvers.outcome import Outcome
+from obmc.solvers.proximal import proximal_point
+
+Array = NDArray[np.float64]
+
+# The penalty starts at this multiple of the loss's largest curvature.
+START = 0.5
+# Beyond this tolerance the nuclear norm is taken from a full decomposition instead of the (rounded up) Gram matrix.
+EXACT_BELOW = 1e-5
+
+
+def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None) -> Outcome:
+    """Solve to a certified relative gap of ``tol``, or for a loss that is not convex on the box to small residuals.
+
+    Parameters
+    ----------
+    problem
+        Loss, positions, constraints and ridge.
+    tol
+        Relative gap at which to stop; without convexity, relative primal and dual residual.
+    max_iter
+        Largest number of iterations.
+    callback
+        Called after every iteration with a ``Progress``; returning False stops the solver.
+    """
+    began = time.perf_counter()
+    loss, cset, ridge, places = problem.loss, problem.cset, problem.ridge, problem.omega.flat
+    shape = problem.omega.shape
+    least = loss.min_curvature(cset.alpha)
+    convex, convex_everywhere = is_convex(loss, cset.alpha), is_convex(loss, None)
+    certificate = Certificate(problem, exact=min(shape) <= 160 or tol < EXACT_BELOW)
+    projector = NuclearProjector(cset.tau, shape)
+    floor = 0.0 if convex else -1.5 * least
+    rho = max(START * loss.max_curvature, floor)
+    z, u, values = np.zeros(shape), np.zeros(shape), np.zeros(loss.n)
+    work, target = np.empty(shape), np.empty(shape)
+    pace = _Pace(tol)
+    done, message, iteration = False, "the iteration limit was reached", 0
+    for iteration in range(1, max_iter + 1):
+        # X-step. A ridge is folded into the quadratic: rho/2 (x - v)^2 + ridge/2 x^2 = weight/2 (x - rho v/weight)^2.
+        weight = rho + ridge
+        x = np.subtract(z, u, out=work)
+        if ridge:
+            x *= rho / weight
+        values = proximal_point(loss, x.reshape(-1)[places], weight, cset.alpha, values, least)
+        if cset.alpha is not None:
+            np.clip(x, -cset.alpha, cset.alpha, out=x)
+        x.reshape(-1)[places] = values
+        # Z-step and dual step, in place: a matrix of ML-100K's size leaves the processor's cache.
+        balancing = not convex or (iteration <= 200 and iteration % 5 == 0)
+        np.multiply(x, RELAXATION, out=target)
+        target += u
+        target -= (RELAXATION - 1.0) * z
+        previous, z = z, projector.project(target)
+        np.subtract(target, z, out=u)
+        if balancing:
+            primal, dual = relative_residuals(x, z, previous, u)
+        gap = math.nan
+        if convex and (pace.due(iteration) or iteration == max_iter):
+            certificate.lower_bound(z if convex_everywhere else cset.clip(z), None if cset.alpha is None else -rho * u)
+            gap = certificate.glance(z)
+            if gap <= tol:
+                certificate.feasible(z)
+                gap = certificate.gap
+            pace.seen(iteration, gap)
+            done = gap <= tol
+        elif not convex:
+            done = primal <= tol and dual <= tol
+        if done:
+            message = (
+                "the certified gap is within the tolerance" if convex else "the residuals are within the tolerance"
+            )
+            break
+        if callback is not None and callback(Progress(iteration, max_iter, gap)) is False:
+            message = "stopped by the callback"
+            break
+        if balancing and iteration <= 200 and iteration % 5 == 0:
+            rho, factor = balanced(rho, primal, dual, floor)
+            u *= factor
+    if not done:
+        certificate.feasible(z)
+        if convex:
+            certificate.lower_bound(z if convex_everywhere else cset.clip(z), None if cset.alpha is None else -rho * u)
+    elif not convex:
+        certificate.feasible(z)
+    assert certificate.best is not None
+    return Outcome(
+        matrix=certificate.best,
+        objective=certificate.objective,
+        gap=certificate.gap if convex else math.nan,
+        converged=done,
+        iterations=iteration,
+        seconds=time.perf_counter() - began,
+        message=message if convex else message + "; the loss is not convex here, so no gap is claimed",
+        decompositions=projector.decompositions,
+    )
+
+
+class _Pace:
+    """When to look at the certificate, which costs as much as a few iterations.
+
+    The gap falls roughly geometrically; the pace of the last stretch foretells when the tolerance is reached.
+    """
+
+    def __init__(self, tol: float, first: int = 8) -> None:
+        self.tol = tol
+        self.next = first
+        self.last: tuple[int, float] | None = None
+
+    def due(self, iteration: int) -> bool:
+        return iteration >= self.next
+
+    def seen(self, iteration: int, gap: float) -> None:
+        pause = 5
+        if self.last is not None and 0.0 < gap < self.last[1]:
+            per_iteration = math.log(self.last[1] / gap) / (iteration - self.last[0])
+            pause = max(3, min(25, math.ceil(0.9 * math.log(max(gap / self.tol, 1.0)) / per_iteration)))
+        self.next, self.last = iteration + pause, (iteration, gap)

@@ -1,0 +1,194 @@
+"""The result of a solve: the completed matrix, what was reached, and how it is asked for single entries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from obmc.links import Link
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told after an iteration. Returning False from it stops the solver.
+
+    ``gap`` is the running estimate of the relative gap, nan where it was not evaluated or may not be told; the
+    certified one is the result's.
+    """
+
+    iteration: int
+    max_iter: int
+    gap: float = math.nan
+
+
+Callback = Callable[[Progress], bool | None]
+
+
+class Estimate(Protocol):
+    """A matrix that can be asked for entries without being formed."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def dense(self) -> Array: ...
+
+    def at(self, rows: NDArray[np.integer], cols: NDArray[np.integer]) -> Array: ...
+
+    def row(self, row: int) -> Array: ...
+
+    def singular_values(self) -> Array: ...
+
+
+@dataclass(frozen=True, eq=False)
+class DenseEstimate:
+    """A matrix held entry by entry."""
+
+    matrix: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.matrix.shape[0], self.matrix.shape[1])
+
+    def dense(self) -> Array:
+        return self.matrix
+
+    def at(self, rows: NDArray[np.integer], cols: NDArray[np.integer]) -> Array:
+        return self.matrix[rows, cols]
+
+    def row(self, row: int) -> Array:
+        return self.matrix[row]
+
+    def singular_values(self) -> Array:
+        return np.linalg.svd(self.matrix, compute_uv=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """The completed matrix and the facts of its computation.
+
+    Attributes
+    ----------
+    estimate
+        The matrix, dense or factored.
+    link
+        The link, which turns entries into probabilities.
+    tau, alpha
+        The radius and the bound that were imposed (``alpha`` None: no bound).
+    objective
+        The loss at the solution, summed over the observed entries.
+    gap
+        Certified relative gap: (objective - optimum) / f(0) is at most this; nan where none is claimed.
+    converged
+        True where the asked tolerance was reached (nan where that may not be told).
+    iterations, seconds
+        Of the solver, wall-clock seconds.
+    solver, message
+        Which algorithm ran, and in words how it ended and what it did not impose.
+    """
+
+    estimate: Estimate
+    link: Link
+    tau: float
+    alpha: float | None
+    objective: float
+    gap: float
+    converged: bool | float
+    iterations: int | float
+    seconds: float
+    solver: str
+    message: str
+    tells_facts: bool = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(d1, d2)."""
+        return self.estimate.shape
+
+    @property
+    def matrix(self) -> Array:
+        """The completed matrix, shape (d1, d2). Formed on demand when it is held as factors."""
+        return self.estimate.dense()
+
+    def predict(self, rows: ArrayLike, cols: ArrayLike) -> Array:
+        """The entries at (rows[k], cols[k]), shape (n,), without forming the matrix."""
+        return self.estimate.at(
+            _indices("rows", rows, self.shape[0]),
+            _indices("cols", cols, self.shape[1]),
+        )
+
+    def probability(self, rows: ArrayLike, cols: ArrayLike) -> Array:
+        """h of the entries: the estimated probability of a +1 at (rows[k], cols[k]), shape (n,)."""
+        return self.link.probability(self.predict(rows, cols))
+
+    def top_n(self, row: int, n: int, exclude: ArrayLike = ()) -> NDArray[np.int64]:
+        """The ``n`` columns with the largest entries of one row, best first, without those in ``exclude``."""
+        user = int(_indices("row", [row], self.shape[0])[0])
+        scores = np.array(self.estimate.row(user), dtype=np.float64)
+        left_out = _indices("exclude", exclude, self.shape[1])
+        scores[left_out] = -np.inf
+        count = max(min(n, len(scores) - len(np.unique(left_out))), 0)
+        return np.argsort(-scores, kind="stable")[:count]
+
+    @cached_property
+    def _values(self) -> Array:
+        return self.estimate.singular_values()
+
+    @property
+    def singular_values(self) -> Array:
+        """The singular values, largest first (of a release: of nothing, shape (0,))."""
+        return self._values if self.tells_facts else np.zeros(0)
+
+    @property
+    def nuclear_norm(self) -> float:
+        """||X||_*, the sum of the singular values."""
+        return float(self.singular_values.sum()) if self.tells_facts else math.nan
+
+    def rank(self, relative: float = 1e-2) -> float:
+        """The number of singular values above ``relative`` times the largest."""
+        if not self.tells_facts:
+            return math.nan
+        values = self.singular_values
+        return int(np.count_nonzero(values > relative * values[0])) if len(values) and values[0] > 0.0 else 0
+
+    @property
+    def largest_entry(self) -> float:
+        """max |X_ij|."""
+        return float(np.abs(self.matrix).max()) if self.tells_facts else math.nan
+
+    @property
+    def share_at_bound(self) -> float:
+        """The share of entries within 1e-9 of the bound alpha; nan without one."""
+        if not self.tells_facts or self.alpha is None:
+            return math.nan
+        return float(np.mean(np.abs(self.matrix) >= self.alpha * (1.0 - 1e-9)))
+
+    def without_facts(self, estimate: Estimate | None = None) -> Completion:
+        """A copy (with another estimate) that carries nothing but the matrix: for releases whose solver saw the data."""
+        return replace(
+            self,
+            estimate=self.estimate if estimate is None else estimate,
+            objective=math.nan,
+            gap=math.nan,
+            converged=math.nan,
+            iterations=math.nan,
+            seconds=math.nan,
+            message="",
+            tells_facts=False,
+        )
+
+
+def _indices(name: str, values: ArrayLike, size: int) -> NDArray[np.int64]:
+    array = np.atleast_1d(np.asarray(values))
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.dtype.kind not in "iu" or array.ndim != 1 or int(array.min()) < 0 or int(array.max()) >= size:
+        raise ValueError(f"{name} must hold whole numbers from 0 to {size - 1}.")
+    return array.astype(np.int64)
