@@ -24,7 +24,7 @@ def relative_residuals(x: Array, z: Array, previous: Array, dual: Array) -> tupl
 
 
 def balanced(rho: float, primal: float, dual: float, floor: float = 0.0) -> tuple[float, float]:
-    """The next penalty, at least ``floor``, and the factor for U that keeps rho U unchanged (Boyd et al. 2011, 3.4.1)."""
+    """The next penalty, at least ``floor``, and the factor for U that keeps rho U (Boyd et al. 2011, 3.4.1)."""
     if dual == 0.0 or primal == 0.0:
         return rho, 1.0
     factor = min(max(math.sqrt(primal / dual), 0.5), 2.0)

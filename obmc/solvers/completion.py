@@ -40,7 +40,7 @@ class Estimate(Protocol):
 
     def dense(self) -> Array: ...
 
-    def at(self, rows: NDArray[np.integer], cols: NDArray[np.integer]) -> Array: ...
+    def at(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array: ...
 
     def row(self, row: int) -> Array: ...
 
@@ -60,14 +60,15 @@ class DenseEstimate:
     def dense(self) -> Array:
         return self.matrix
 
-    def at(self, rows: NDArray[np.integer], cols: NDArray[np.integer]) -> Array:
+    def at(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
         return self.matrix[rows, cols]
 
     def row(self, row: int) -> Array:
         return self.matrix[row]
 
     def singular_values(self) -> Array:
-        return np.linalg.svd(self.matrix, compute_uv=False)
+        values: Array = np.linalg.svd(self.matrix, compute_uv=False)
+        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +172,7 @@ class Completion:
         return float(np.mean(np.abs(self.matrix) >= self.alpha * (1.0 - 1e-9)))
 
     def without_facts(self, estimate: Estimate | None = None) -> Completion:
-        """A copy (with another estimate) that carries nothing but the matrix: for releases whose solver saw the data."""
+        """A copy (with another estimate) that carries the matrix alone: for releases whose solver saw the data."""
         return replace(
             self,
             estimate=self.estimate if estimate is None else estimate,

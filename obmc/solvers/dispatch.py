@@ -98,7 +98,8 @@ def complete(
 ) -> Completion:
     """One-bit matrix completion without privacy: the maximum likelihood matrix within C.
 
-        minimise  - sum over Omega of [ (1+Y)/2 log h(X) + (1-Y)/2 log(1 - h(X)) ]   over   ||X||_* <= tau, |X| <= alpha.
+        minimise  - sum over Omega of [ (1+Y)/2 log h(X) + (1-Y)/2 log(1 - h(X)) ]
+        subject to  ||X||_* <= tau,  max |X_ij| <= alpha.
 
     Parameters
     ----------

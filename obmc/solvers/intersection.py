@@ -49,8 +49,8 @@ class IntersectionProjector:
     def project(self, matrix: Array, tol: float, max_iter: int = 10_000, stretch: float = 1.0) -> Array:
         """P_C(W) for W = ``matrix``, to relative primal and dual residuals of ``tol``; within the box exactly.
 
-        ``stretch`` scales the dual of the call before: the ratio of the two step lengths in a projected gradient method,
-        whose normal parts grow with the step.
+        ``stretch`` scales the dual of the call before: the ratio of the two step lengths in a projected gradient
+        method, whose normal parts grow with the step.
         """
         cset, rho, z = self.cset, self._rho, self._z
         if cset.alpha is None:

@@ -1,4 +1,4 @@
-"""The proximal step of a separable loss: for every observed entry, argmin over |x| <= alpha of l(x) + rho/2 (x - v)^2."""
+"""The proximal step of a separable loss: argmin over |x| <= alpha of l(x) + rho/2 (x - v)^2, entry by entry."""
 
 from __future__ import annotations
 
