@@ -67,8 +67,7 @@ class DenseEstimate:
         return self.matrix[row]
 
     def singular_values(self) -> Array:
-        values: Array = np.linalg.svd(self.matrix, compute_uv=False)
-        return values
+        return np.asarray(np.linalg.svd(self.matrix, compute_uv=False), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
