@@ -1,5 +1,19 @@
 """Data sets: made ones, the paper's real ones, and one's own ratings."""
 
+from obmc.datasets.download import fetch
+from obmc.datasets.movielens import movielens_100k
+from obmc.datasets.registry import DATA_SETS, RatedItems, is_available, load
+from obmc.datasets.restaurant import restaurant
 from obmc.datasets.synthetic import SyntheticProblem, synthetic
 
-__all__ = ["SyntheticProblem", "synthetic"]
+__all__ = [
+    "DATA_SETS",
+    "RatedItems",
+    "SyntheticProblem",
+    "fetch",
+    "is_available",
+    "load",
+    "movielens_100k",
+    "restaurant",
+    "synthetic",
+]
