@@ -15,7 +15,6 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from obmc.constraints import NuclearProjector
 from obmc.losses import is_convex
 from obmc.solvers.balance import RELAXATION, balanced, relative_residuals
 from obmc.solvers.certificate import Certificate, Problem
@@ -49,9 +48,9 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
     loss, cset, ridge, places = problem.loss, problem.cset, problem.ridge, problem.omega.flat
     shape = problem.omega.shape
     least = loss.min_curvature(cset.alpha)
-    convex, convex_everywhere = is_convex(loss, cset.alpha), is_convex(loss, None)
-    certificate = Certificate(problem, exact=min(shape) <= 160 or tol < EXACT_BELOW)
-    projector = NuclearProjector(cset.tau, shape)
+    convex = is_convex(loss, cset.alpha)
+    part = problem.part()
+    certificate = Certificate(problem, part, exact=min(shape) <= 160 or tol < EXACT_BELOW)
     floor = 0.0 if convex else -1.5 * least
     rho = max(START * loss.max_curvature, floor)
     z, u, values = np.zeros(shape), np.zeros(shape), np.zeros(loss.n)
@@ -73,14 +72,14 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
         np.multiply(x, RELAXATION, out=target)
         target += u
         target -= (RELAXATION - 1.0) * z
-        previous, z = z, projector.project(target)
+        previous, z = z, part.step(target, rho)
         np.subtract(target, z, out=u)
         if balancing:
             primal, dual = relative_residuals(x, z, previous, u)
         gap = math.nan
         if convex and (pace.due(iteration) or iteration == max_iter):
-            certificate.lower_bound(z if convex_everywhere else cset.clip(z), None if cset.alpha is None else -rho * u)
-            gap = certificate.glance(z)
+            certificate.lower_bound(z, -rho * u)
+            gap = certificate.glance(z, part.penalty)
             if gap <= tol:
                 certificate.feasible(z)
                 gap = certificate.gap
@@ -102,19 +101,20 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
     if not done:
         certificate.feasible(z)
         if convex:
-            certificate.lower_bound(z if convex_everywhere else cset.clip(z), None if cset.alpha is None else -rho * u)
+            certificate.lower_bound(z, -rho * u)
     elif not convex:
         certificate.feasible(z)
     assert certificate.best is not None
     return Outcome(
-        matrix=certificate.best,
+        matrix=certificate.best.matrix,
+        effects=certificate.best.effects,
         objective=certificate.objective,
         gap=certificate.gap if convex else math.nan,
         converged=done,
         iterations=iteration,
         seconds=time.perf_counter() - began,
         message=message if convex else message + "; the loss is not convex here, so no gap is claimed",
-        decompositions=projector.decompositions,
+        decompositions=part.decompositions,
     )
 
 

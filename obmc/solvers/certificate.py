@@ -16,21 +16,34 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from obmc.constraints import ConstraintSet, nuclear_norm, spectral_norm
-from obmc.losses import Loss
+from obmc.constraints import ConstraintSet
+from obmc.losses import Loss, is_convex
 from obmc.observations import Omega
+from obmc.solvers.parts import BallPart, EffectsPart, Feasible, Part
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """f(X) = sum over Omega of l(X_ij) + ridge/2 ||X||_F^2 over C."""
+    """f(X) = sum over Omega of l(X_ij) + ridge/2 ||X||_F^2 over C, or over C with user and item effects.
+
+    With ``effects`` = lam the matrix is S = mu + b 1' + 1 c' + L, ||L||_* <= tau, |S_ij| <= alpha, and
+    lam/2 (|b|^2 + |c|^2) is added to f; ``low_rank=False`` leaves the effects alone, L = 0.
+    """
 
     loss: Loss
     omega: Omega
     cset: ConstraintSet
     ridge: float = 0.0
+    effects: float | None = None
+    low_rank: bool = True
+
+    def part(self) -> Part:
+        """The structured side of the splitting."""
+        if self.effects is None:
+            return BallPart(self.cset, self.omega.shape)
+        return EffectsPart(self.cset, self.omega.shape, self.effects, self.low_rank)
 
     def objective(self, matrix: Array) -> float:
         """f(X)."""
@@ -44,48 +57,71 @@ class Problem:
         return full
 
 
-@dataclass
 class Certificate:
-    """The best feasible matrix and the best lower bound seen so far."""
+    """The best feasible matrix and the best lower bound seen so far.
 
-    problem: Problem
-    exact: bool = True
-    best: Array | None = None
-    objective: float = math.inf
-    bound: float = -math.inf
+    Parameters
+    ----------
+    problem
+        What is solved.
+    part
+        The structured side of the solver's splitting, which knows the support function and the way to feasibility.
+    exact
+        Whether nuclear norms are taken from a full decomposition, or rounded up from the Gram matrix.
+    """
+
+    def __init__(self, problem: Problem, part: Part, exact: bool = True) -> None:
+        self.problem = problem
+        self.part = part
+        self.exact = exact
+        self.best: Feasible | None = None
+        self.objective = math.inf
+        self.bound = -math.inf
+        self._convex_everywhere = is_convex(problem.loss, None)
 
     @property
     def gap(self) -> float:
         """(f(best) - lower bound) / f(0)."""
         return max(self.objective - self.bound, 0.0) / self.problem.loss.scale
 
-    def glance(self, matrix: Array) -> float:
+    def glance(self, matrix: Array, penalty: float = 0.0) -> float:
         """The gap that ``feasible(matrix)`` would give if the cut to the box kept it within the ball: no decomposition.
 
         Not certified, but close: it tells when the real check is worth its price.
         """
-        value = self.problem.objective(self.problem.cset.clip(matrix))
+        value = self.problem.objective(self.problem.cset.clip(matrix)) + penalty
         return max(value - self.bound, 0.0) / self.problem.loss.scale
 
     def feasible(self, matrix: Array) -> None:
-        """Offer a matrix: cut to the box, scaled into the ball, kept if it is the best so far."""
-        cset = self.problem.cset
-        point = cset.clip(matrix)
-        norm = nuclear_norm(point, exact=self.exact)
-        if norm > cset.tau:
-            point = point * (cset.tau / norm)
-        value = self.problem.objective(point)
+        """Offer a matrix: made feasible, kept if it is the best so far."""
+        point = self.part.feasible(matrix, self.exact)
+        value = self.problem.objective(point.matrix) + point.penalty
         if value < self.objective:
             self.best, self.objective = point, value
 
-    def lower_bound(self, point: Array, ball_part: Array | None) -> None:
-        """Offer a lower bound from P = ``point`` with G1 = ``ball_part`` (None: all of the gradient)."""
+    def lower_bound(self, matrix: Array, ball_part: Array) -> None:
+        """Offer a lower bound from P near ``matrix`` with G1 = ``ball_part`` (without a box: all of the gradient)."""
         cset = self.problem.cset
+        point = matrix if self._convex_everywhere else cset.clip(matrix)
+        if cset.alpha is None and self.problem.effects is not None:
+            point = point + _balancing_shift(self.problem, point)
         gradient = self.problem.gradient(point)
         value = self.problem.objective(point) - float(np.vdot(gradient, point))
-        if ball_part is None or cset.alpha is None:
-            value -= cset.tau * spectral_norm(gradient)
-        else:
-            value -= cset.tau * spectral_norm(ball_part)
-            value -= cset.alpha * float(np.abs(gradient - ball_part).sum())
+        support, held = self.part.support(gradient if cset.alpha is None else ball_part)
+        value -= support
+        if cset.alpha is not None:
+            value -= cset.alpha * float(np.abs(gradient - held).sum())
         self.bound = max(self.bound, value)
+
+
+def _balancing_shift(problem: Problem, point: Array) -> float:
+    """The t for which the gradient at P + t sums to zero: without a box the free level allows no other P."""
+    values = point.reshape(-1)[problem.omega.flat]
+    shift = 0.0
+    for _ in range(50):
+        total = float(problem.loss.gradient(values + shift).sum())
+        step = total / max(float(problem.loss.curvature(values + shift).sum()), 1e-300)
+        shift -= min(max(step, -1.0), 1.0)
+        if abs(step) < 1e-14:
+            break
+    return shift

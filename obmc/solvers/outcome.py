@@ -7,12 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from obmc.solvers.parts import Effects
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """A feasible matrix with what was reached and what it took."""
 
     matrix: NDArray[np.float64]
+    effects: Effects | None
     objective: float
     gap: float
     converged: bool

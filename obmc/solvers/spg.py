@@ -37,7 +37,8 @@ def spg(problem: Problem, tol: float, max_iter: int, callback: Callback | None) 
     began = time.perf_counter()
     loss, cset = problem.loss, problem.cset
     convex = is_convex(loss, cset.alpha)
-    certificate = Certificate(problem)
+    part = problem.part()
+    certificate = Certificate(problem, part)
     projector = IntersectionProjector(cset, problem.omega.shape)
     x: Array = np.zeros(problem.omega.shape)
     value, gradient = problem.objective(x), problem.gradient(x)
@@ -96,7 +97,8 @@ def spg(problem: Problem, tol: float, max_iter: int, callback: Callback | None) 
         certificate.feasible(x)
     assert certificate.best is not None
     return Outcome(
-        matrix=certificate.best,
+        matrix=certificate.best.matrix,
+        effects=None,
         objective=certificate.objective,
         gap=certificate.gap if convex else math.nan,
         converged=done,

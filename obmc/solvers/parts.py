@@ -1,0 +1,165 @@
+"""The side of the splitting that carries the structure: a matrix in the nuclear-norm ball, or one with user and item effects.
+
+Both offer the solver the same three things: the proximal step Z, the support function that a certificate needs, and the
+way from an iterate to a feasible matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obmc.constraints import ConstraintSet, NuclearProjector, nuclear_norm, spectral_norm
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """mu + b_i + c_j: a general level, what a user likes on the whole, and how an item is liked on the whole.
+
+    ``level`` mu; ``rows`` b, shape (d1,); ``cols`` c, shape (d2,).
+    """
+
+    level: float
+    rows: Array
+    cols: Array
+
+    def at(self, rows: NDArray[np.integer], cols: NDArray[np.integer]) -> Array:
+        """mu + b_i + c_j at the given positions."""
+        return self.level + self.rows[rows] + self.cols[cols]
+
+    def dense(self) -> Array:
+        """The matrix of effects, shape (d1, d2)."""
+        return self.level + self.rows[:, None] + self.cols[None, :]
+
+    @property
+    def squares(self) -> float:
+        """|b|^2 + |c|^2, what the ridge penalises."""
+        return float(self.rows @ self.rows + self.cols @ self.cols)
+
+    def scaled(self, factor: float) -> Effects:
+        """All effects times a factor."""
+        return Effects(self.level * factor, self.rows * factor, self.cols * factor)
+
+
+@dataclass(frozen=True, eq=False)
+class Feasible:
+    """A matrix within the constraints, its penalty, and its effects where the model has them."""
+
+    matrix: Array
+    penalty: float = 0.0
+    effects: Effects | None = None
+
+
+class Part(Protocol):
+    """What a solver asks of the structured side."""
+
+    @property
+    def decompositions(self) -> int: ...
+
+    @property
+    def penalty(self) -> float:
+        """The penalty of the last step's matrix."""
+
+    def step(self, target: Array, rho: float) -> Array:
+        """The proximal step: the structured matrix nearest to ``target``."""
+
+    def support(self, direction: Array) -> tuple[float, Array]:
+        """An upper bound of sup over the structured set of <-G1, S> - penalty(S), and the G1 that it holds for."""
+
+    def feasible(self, z: Array, exact: bool) -> Feasible:
+        """A matrix within ball and box near the iterate ``z``."""
+
+
+class BallPart:
+    """||X||_* <= tau."""
+
+    def __init__(self, cset: ConstraintSet, shape: tuple[int, int]) -> None:
+        self.cset = cset
+        self._projector = NuclearProjector(cset.tau, shape)
+
+    @property
+    def decompositions(self) -> int:
+        return self._projector.decompositions
+
+    @property
+    def penalty(self) -> float:
+        return 0.0
+
+    def step(self, target: Array, rho: float) -> Array:
+        return self._projector.project(target)
+
+    def support(self, direction: Array) -> tuple[float, Array]:
+        return self.cset.tau * spectral_norm(direction), direction
+
+    def feasible(self, z: Array, exact: bool) -> Feasible:
+        point = self.cset.clip(z)
+        norm = nuclear_norm(point, exact=exact)
+        return Feasible(point * (self.cset.tau / norm) if norm > self.cset.tau else point)
+
+
+class EffectsPart:
+    """S = mu + b 1' + 1 c' + L with ||L||_* <= tau and the penalty ridge/2 (|b|^2 + |c|^2); ``low_rank=False``: L = 0.
+
+    The step alternates once between the effects (closed form: shrunken row and column means of what L leaves) and L (the
+    projection of what the effects leave). That is the exact step of a proximal ADMM, whose extra term
+    rho/2 ||L - L_before||^2 in the seminorm of the shrinkage vanishes at the fixed point.
+    """
+
+    def __init__(self, cset: ConstraintSet, shape: tuple[int, int], ridge: float, low_rank: bool) -> None:
+        self.cset = cset
+        self.ridge = ridge
+        self.low_rank = low_rank
+        self._projector = NuclearProjector(cset.tau, shape)
+        self._low_rank: Array = np.zeros(shape)
+        self._effects = Effects(0.0, np.zeros(shape[0]), np.zeros(shape[1]))
+
+    @property
+    def decompositions(self) -> int:
+        return self._projector.decompositions
+
+    @property
+    def penalty(self) -> float:
+        return 0.5 * self.ridge * self._effects.squares
+
+    def step(self, target: Array, rho: float) -> Array:
+        rest = target - self._low_rank if self.low_rank else target
+        level = float(rest.mean())
+        d1, d2 = rest.shape
+        # Both centred means are orthogonal, so each is shrunk by itself: rho d/(rho d + ridge).
+        rows = (rest.mean(axis=1) - level) * (rho * d2 / (rho * d2 + self.ridge))
+        cols = (rest.mean(axis=0) - level) * (rho * d1 / (rho * d1 + self.ridge))
+        self._effects = Effects(level, rows, cols)
+        effects = self._effects.dense()
+        if not self.low_rank:
+            return effects
+        self._low_rank = self._projector.project(target - effects)
+        return effects + self._low_rank
+
+    def support(self, direction: Array) -> tuple[float, Array]:
+        # The level is free, so G1 must have mean zero; what is taken off moves to the box's part.
+        centred = direction - direction.mean()
+        sums = centred.sum(axis=1), centred.sum(axis=0)
+        value = float(sums[0] @ sums[0] + sums[1] @ sums[1]) / (2.0 * self.ridge)
+        return value + (self.cset.tau * spectral_norm(centred) if self.low_rank else 0.0), centred
+
+    def feasible(self, z: Array, exact: bool) -> Feasible:
+        effects, cset = self._effects, self.cset
+        base = effects.dense()
+        share = 1.0
+        if self.low_rank:
+            norm = nuclear_norm(cset.clip(z) - base, exact=exact)
+            share = min(1.0, cset.tau / norm) if norm > 0.0 else 1.0
+        if cset.alpha is None or float(np.abs(base).max()) <= cset.alpha:
+            # E and clip(Z) both lie in the box, so every mixture does: E + s (clip(Z) - E).
+            point = base + share * (cset.clip(z) - base) if self.low_rank else base
+        elif self.low_rank:
+            effects, point = effects.scaled(share), share * cset.clip(z)
+        else:
+            effects = effects.scaled(cset.alpha / float(np.abs(base).max()))
+            point = effects.dense()
+        return Feasible(point, 0.5 * self.ridge * effects.squares, effects)
