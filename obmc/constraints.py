@@ -136,7 +136,7 @@ class NuclearProjector:
         projected = None if self._dense else self._project_block(wide)
         if projected is None:
             projected = self._project_dense(wide)
-        return projected.T if self.transposed else projected
+        return np.ascontiguousarray(projected.T) if self.transposed else projected
 
     def _project_dense(self, wide: Array) -> Array:
         self.decompositions += 1

@@ -52,7 +52,9 @@ class Problem:
 
     def gradient(self, matrix: Array) -> Array:
         """grad f(X), shape (d1, d2)."""
-        full = self.ridge * matrix if self.ridge else np.zeros(matrix.shape)
+        full = np.zeros(matrix.shape)
+        if self.ridge:
+            full += self.ridge * matrix
         full.reshape(-1)[self.omega.flat] += self.loss.gradient(matrix.reshape(-1)[self.omega.flat])
         return full
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from obmc.links import Link
+from obmc.solvers.parts import Effects
 
 Array = NDArray[np.float64]
 
@@ -46,6 +47,10 @@ class Estimate(Protocol):
 
     def singular_values(self) -> Array: ...
 
+    @property
+    def blocks(self) -> Iterator[Array]:
+        """The matrix in consecutive blocks of whole rows."""
+
 
 @dataclass(frozen=True, eq=False)
 class DenseEstimate:
@@ -68,6 +73,69 @@ class DenseEstimate:
 
     def singular_values(self) -> Array:
         return np.asarray(np.linalg.svd(self.matrix, compute_uv=False), dtype=np.float64)
+
+    @property
+    def blocks(self) -> Iterator[Array]:
+        yield self.matrix
+
+
+@dataclass(frozen=True, eq=False)
+class FactoredEstimate:
+    """clip(mu + b_i + c_j + left_i . right_j, -alpha, alpha), never formed unless asked for.
+
+    ``left`` (d1, r), ``right`` (d2, r); ``effects`` or None; ``alpha`` or None for no clip.
+    """
+
+    left: Array
+    right: Array
+    effects: Effects | None
+    alpha: float | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.left.shape[0], self.right.shape[0])
+
+    def _finish(self, plain: Array, effects: Array | None) -> Array:
+        whole = plain if effects is None else plain + effects
+        return whole if self.alpha is None else np.clip(whole, -self.alpha, self.alpha)
+
+    def dense(self) -> Array:
+        return self._finish(self.left @ self.right.T, None if self.effects is None else self.effects.dense())
+
+    def at(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
+        plain = np.empty(len(rows))
+        step = max(1, 1_000_000 // max(self.left.shape[1], 1))
+        for begin in range(0, len(rows), step):
+            part = slice(begin, begin + step)
+            plain[part] = np.einsum("ij,ij->i", self.left[rows[part]], self.right[cols[part]])
+        return self._finish(plain, None if self.effects is None else self.effects.at(rows, cols))
+
+    def row(self, row: int) -> Array:
+        effects = None
+        if self.effects is not None:
+            effects = self.effects.level + self.effects.rows[row] + self.effects.cols
+        return self._finish(self.right @ self.left[row], effects)
+
+    def singular_values(self) -> Array:
+        """Of the matrix before the clip, from the triangular factors of both sides."""
+        left, right = self.left, self.right
+        if self.effects is not None:
+            ones = np.ones((self.shape[0], 1)), np.ones((self.shape[1], 1))
+            left = np.hstack([left, self.effects.level + self.effects.rows[:, None], ones[0]])
+            right = np.hstack([right, ones[1], self.effects.cols[:, None]])
+        core = np.linalg.qr(left, mode="r") @ np.linalg.qr(right, mode="r").T
+        values = np.linalg.svd(core, compute_uv=False)
+        return np.asarray(values[values > values[0] * 1e-12 if len(values) else slice(0)], dtype=np.float64)
+
+    @property
+    def blocks(self) -> Iterator[Array]:
+        height = max(1, 4_000_000 // self.shape[1])
+        for first in range(0, self.shape[0], height):
+            rows = slice(first, first + height)
+            effects = None
+            if self.effects is not None:
+                effects = self.effects.level + self.effects.rows[rows, None] + self.effects.cols
+            yield self._finish(self.left[rows] @ self.right.T, effects)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +160,10 @@ class Completion:
         Of the solver, wall-clock seconds.
     solver, message
         Which algorithm ran, and in words how it ended and what it did not impose.
+    effects
+        The level and the user and item effects where the model has them (they are part of the matrix).
+    tells_facts
+        False where the facts would tell something private: they are nan then.
     """
 
     estimate: Estimate
@@ -105,6 +177,7 @@ class Completion:
     seconds: float
     solver: str
     message: str
+    effects: Effects | None = None
     tells_facts: bool = True
 
     @property
@@ -161,14 +234,18 @@ class Completion:
     @property
     def largest_entry(self) -> float:
         """max |X_ij|."""
-        return float(np.abs(self.matrix).max()) if self.tells_facts else math.nan
+        if not self.tells_facts:
+            return math.nan
+        return max(float(np.abs(block).max()) for block in self.estimate.blocks)
 
     @property
     def share_at_bound(self) -> float:
         """The share of entries within 1e-9 of the bound alpha; nan without one."""
         if not self.tells_facts or self.alpha is None:
             return math.nan
-        return float(np.mean(np.abs(self.matrix) >= self.alpha * (1.0 - 1e-9)))
+        limit = self.alpha * (1.0 - 1e-9)
+        count = sum(int(np.count_nonzero(np.abs(block) >= limit)) for block in self.estimate.blocks)
+        return count / (self.shape[0] * self.shape[1])
 
     def without_facts(self, estimate: Estimate | None = None) -> Completion:
         """A copy (with another estimate) that carries the matrix alone: for releases whose solver saw the data."""
@@ -181,6 +258,7 @@ class Completion:
             iterations=math.nan,
             seconds=math.nan,
             message="",
+            effects=None,
             tells_facts=False,
         )
 

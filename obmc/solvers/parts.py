@@ -1,4 +1,4 @@
-"""The side of the splitting that carries the structure: a matrix in the nuclear-norm ball, or one with user and item effects.
+"""The structured side of the splitting: a matrix in the nuclear-norm ball, or one with user and item effects.
 
 Both offer the solver the same three things: the proximal step Z, the support function that a certificate needs, and the
 way from an iterate to a feasible matrix.
@@ -103,10 +103,10 @@ class BallPart:
 
 
 class EffectsPart:
-    """S = mu + b 1' + 1 c' + L with ||L||_* <= tau and the penalty ridge/2 (|b|^2 + |c|^2); ``low_rank=False``: L = 0.
+    """S = mu + b 1' + 1 c' + L, ||L||_* <= tau, with the penalty ridge/2 (|b|^2 + |c|^2); ``low_rank=False``: L = 0.
 
-    The step alternates once between the effects (closed form: shrunken row and column means of what L leaves) and L (the
-    projection of what the effects leave). That is the exact step of a proximal ADMM, whose extra term
+    The step alternates once between the effects (closed form: shrunken row and column means of what L leaves) and L
+    (the projection of what the effects leave). That is the exact step of a proximal ADMM, whose extra term
     rho/2 ||L - L_before||^2 in the seminorm of the shrinkage vanishes at the fixed point.
     """
 
