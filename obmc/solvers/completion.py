@@ -123,7 +123,7 @@ class FactoredEstimate:
             ones = np.ones((self.shape[0], 1)), np.ones((self.shape[1], 1))
             left = np.hstack([left, self.effects.level + self.effects.rows[:, None], ones[0]])
             right = np.hstack([right, ones[1], self.effects.cols[:, None]])
-        core = np.linalg.qr(left, mode="r") @ np.linalg.qr(right, mode="r").T
+        core = np.linalg.qr(left)[1] @ np.linalg.qr(right)[1].T
         values = np.linalg.svd(core, compute_uv=False)
         return np.asarray(values[values > values[0] * 1e-12 if len(values) else slice(0)], dtype=np.float64)
 
@@ -240,10 +240,13 @@ class Completion:
 
     @property
     def share_at_bound(self) -> float:
-        """The share of entries within 1e-9 of the bound alpha; nan without one."""
+        """The share of entries within one per cent of the bound alpha; nan without one.
+
+        One per cent, since a matrix at the bound is scaled into the nuclear-norm ball by up to about the gap.
+        """
         if not self.tells_facts or self.alpha is None:
             return math.nan
-        limit = self.alpha * (1.0 - 1e-9)
+        limit = 0.99 * self.alpha
         count = sum(int(np.count_nonzero(np.abs(block) >= limit)) for block in self.estimate.blocks)
         return count / (self.shape[0] * self.shape[1])
 
