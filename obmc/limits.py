@@ -1,0 +1,98 @@
+"""Bounds and defaults of everything a person can set, in one place: the dashboard's sliders and every check use them.
+
+A bound here is what the dashboard and the experiments offer. The core itself allows more where more makes sense (an
+alpha of 50, say), and checks for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from obmc.errors import check_choice, check_integer, check_number
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers that a setting may take.
+
+    Attributes
+    ----------
+    name
+        What the setting is called in messages.
+    low, high, default
+        Smallest, largest and first value; both ends are allowed.
+    step
+        By how much a slider moves.
+    whole
+        True for whole numbers.
+    """
+
+    name: str
+    low: float
+    high: float
+    default: float
+    step: float
+    whole: bool = False
+
+    def check(self, value: object) -> float:
+        """Return ``value`` as a float (an int where whole), or raise ``ValueError`` naming the range."""
+        if self.whole:
+            return check_integer(self.name, value, low=int(self.low), high=int(self.high))
+        return check_number(self.name, value, low=self.low, high=self.high)
+
+    def parse(self, text: str) -> float:
+        """The value that a text from outside (an address, a file) stands for, or ``ValueError`` naming the range."""
+        try:
+            value: object = int(text) if self.whole else float(text)
+        except ValueError:
+            value = text
+        return self.check(value)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The names that a setting may take; the first is the default."""
+
+    name: str
+    allowed: tuple[str, ...]
+
+    @property
+    def default(self) -> str:
+        return self.allowed[0]
+
+    def check(self, value: object) -> str:
+        """Return ``value``, or raise ``ValueError`` listing what is allowed."""
+        return str(check_choice(self.name, value, self.allowed))
+
+    def parse(self, text: str) -> str:
+        """As ``check``, for a text from outside."""
+        return self.check(text)
+
+
+EPSILON = Range("epsilon", 0.1, 20.0, 1.0, 0.1)
+ALPHA = Range("alpha", 0.1, 10.0, 1.0, 0.1)
+SIGMA = Range("sigma", 0.05, 5.0, 1.0, 0.05)
+RANK = Range("rank", 1, 20, 1, 1, whole=True)
+# A multiple of the paper's tau = alpha sqrt(r d1 d2).
+RADIUS = Range("radius", 0.05, 2.0, 1.0, 0.05)
+RATIO = Range("ratio", 0.01, 1.0, 0.15, 0.01)
+# Rows and columns of a synthetic matrix. The smallest holds the largest rank.
+SIZE = Range("size", 20, 500, 100, 10, whole=True)
+SEED = Range("seed", 0, 2**31 - 1, 0, 1, whole=True)
+REPETITIONS = Range("repetitions", 2, 100, 10, 1, whole=True)
+POINTS = Range("points", 2, 20, 8, 1, whole=True)
+
+DATA = Choice("data", ("synthetic", "ml-100k", "rc"))
+LINK = Choice("noise model", ("logistic", "gaussian"))
+
+# What a logarithmic slider stops at: round numbers, about 25 % apart.
+EPSILON_GRID = (
+    *(0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8),
+    *(1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0),
+    *(10.0, 12.0, 15.0, 20.0),
+)
+
+
+def nearest_epsilon(value: float) -> float:
+    """The stop of ``EPSILON_GRID`` that lies nearest in ratio."""
+    return min(EPSILON_GRID, key=lambda stop: max(stop / value, value / stop))

@@ -1,0 +1,236 @@
+"""One run in full: the data, one mechanism's estimate of it, and how good that is. What a sweep does many times.
+
+``Setting`` is what a person chooses, checked against ``obmc.limits``; ``find_problem`` makes or reads its data; ``run``
+is what a worker process is given. Data and noise have the seeds of a sweep's first repetition, so that a single run is
+one of the draws behind a curve.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from obmc import limits, metrics
+from obmc.datasets import RatedItems, load
+from obmc.experiments.draws import Draw, find_draw
+from obmc.experiments.measures import MEASURES, Measure
+from obmc.experiments.mechanisms import CLEAR, MechanismSpec
+from obmc.experiments.sweep import SYNTHETIC, Point, Sweep
+from obmc.observations import Observations
+from obmc.solvers import Completion
+
+_CLEAR = MechanismSpec(CLEAR)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All that decides one run. Raises ``ValueError`` naming the field that is out of range.
+
+    Attributes
+    ----------
+    data
+        "synthetic" or the name of a real data set.
+    noise, sigma
+        Link function; standard deviation of the Gaussian one.
+    mechanism, epsilon
+        The privacy mechanism and its budget; "Clear" has no use for the latter.
+    alpha, rank, radius
+        The constraint set: tau = radius alpha sqrt(rank d1 d2). On synthetic data alpha and rank are the truth's too.
+    ratio, size
+        Share of observed entries, rows and columns of a synthetic problem. Real data have their own.
+    seed
+        Of data and noise.
+    """
+
+    data: str = limits.DATA.default
+    noise: str = limits.LINK.default
+    sigma: float = limits.SIGMA.default
+    mechanism: MechanismSpec = _CLEAR
+    epsilon: float = limits.EPSILON.default
+    alpha: float = limits.ALPHA.default
+    rank: int = int(limits.RANK.default)
+    radius: float = limits.RADIUS.default
+    ratio: float = limits.RATIO.default
+    size: int = int(limits.SIZE.default)
+    seed: int = int(limits.SEED.default)
+
+    def __post_init__(self) -> None:
+        limits.DATA.check(self.data)
+        limits.LINK.check(self.noise)
+        for bound, value in (
+            (limits.SIGMA, self.sigma),
+            (limits.EPSILON, self.epsilon),
+            (limits.ALPHA, self.alpha),
+            (limits.RANK, self.rank),
+            (limits.RADIUS, self.radius),
+            (limits.RATIO, self.ratio),
+            (limits.SIZE, self.size),
+            (limits.SEED, self.seed),
+        ):
+            bound.check(value)
+
+    @property
+    def is_synthetic(self) -> bool:
+        return self.data == SYNTHETIC
+
+    def sweep(self, mechanisms: tuple[MechanismSpec, ...], epsilons: tuple[float, ...], repetitions: int) -> Sweep:
+        """The same data and constraints for several mechanisms, epsilons and draws."""
+        return Sweep(
+            dataset=self.data,
+            mechanisms=list(mechanisms),
+            epsilons=list(epsilons),
+            link=self.noise,
+            sigma=self.sigma,
+            alpha=self.alpha,
+            rank=self.rank,
+            tau_multiple=self.radius,
+            shape=(self.size, self.size) if self.is_synthetic else None,
+            ratio=self.ratio if self.is_synthetic else None,
+            repetitions=repetitions,
+            seed=self.seed,
+        )
+
+    @property
+    def point(self) -> Point:
+        """This run as a sweep's."""
+        return next(self.sweep((self.mechanism,), (self.epsilon,), 1).points())
+
+    def clear(self) -> Setting:
+        """The same without privacy; equal for all mechanisms and epsilons, so that one result serves them all."""
+        return replace(self, mechanism=_CLEAR, epsilon=limits.EPSILON.default)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What there is to complete: observations, and what an estimate is judged by.
+
+    ``truth``, shape (d1, d2), is None for real data, which have ``rated`` instead. ``test`` are held-out signs.
+    """
+
+    train: Observations
+    truth: NDArray[np.float64] | None
+    test: Observations | None
+    rated: RatedItems | None
+
+    @property
+    def measure(self) -> Measure:
+        """The relative error where the truth is known, else the sign accuracy on the test set."""
+        return MEASURES["sign_accuracy" if self.truth is None else "are"]
+
+    def score(self, done: Completion) -> float:
+        """The measure of an estimate."""
+        return self.measure.function(done, self.test if self.truth is None else self.truth)
+
+    @property
+    def baseline(self) -> float:
+        """The measure of knowing nothing: all zeros (1), or the training set's majority class."""
+        if self.truth is not None:
+            return self.measure.function(np.zeros(self.truth.shape), self.truth)
+        assert self.test is not None
+        return metrics.majority_accuracy(self.train, self.test)
+
+
+def find_problem(setting: Setting) -> Problem:
+    """The data of a setting: made from its seed, or read from the data home.
+
+    Raises ``ValueError`` if nothing is observed or all signs are equal, ``DataNotFoundError`` if the data are missing.
+    """
+    draw = find_draw(setting.point.draw)
+    if draw.train.positive_share in (0.0, 1.0):
+        raise ValueError(
+            f"All {len(draw.train)} observed entries have the same sign, from which nothing can be learnt: "
+            "observe more entries, or take another seed."
+        )
+    return _problem(draw, None if setting.is_synthetic else _titles(setting.data))
+
+
+def _problem(draw: Draw, rated: RatedItems | None) -> Problem:
+    return Problem(draw.train, draw.truth, None if rated is None else draw.test, rated)
+
+
+@lru_cache(maxsize=2)
+def _titles(name: str) -> RatedItems:
+    return load(name)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a solve; nan where it would tell something of the private data that the noise does not cover."""
+
+    iterations: float
+    gap: float
+    rank: float
+    nuclear_norm: float
+    tau: float
+    largest_entry: float
+    alpha: float
+    share_at_bound: float
+    seconds: float
+    solver: str
+    message: str
+
+    @classmethod
+    def of(cls, done: Completion) -> Facts:
+        """The facts of a completion."""
+        return cls(
+            iterations=float(done.iterations),
+            gap=done.gap,
+            rank=float(done.rank()),
+            nuclear_norm=done.nuclear_norm,
+            tau=done.tau,
+            largest_entry=done.largest_entry,
+            alpha=math.nan if done.alpha is None else done.alpha,
+            share_at_bound=done.share_at_bound,
+            seconds=done.seconds,
+            solver=done.solver,
+            message=done.message,
+        )
+
+    @property
+    def told(self) -> bool:
+        """Whether the facts that depend on the private data may be told."""
+        return not math.isnan(self.iterations)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The result of one setting: the estimate, shape (d1, d2) in single precision, its measure, the solver's facts."""
+
+    setting: Setting
+    estimate: NDArray[np.float32]
+    score: float
+    facts: Facts
+
+    def likes(self, user: int, problem: Problem, count: int) -> pd.DataFrame:
+        """What user ``user`` (a row) of a real data set is predicted to like best, without what is in training.
+
+        Columns: ``title``, ``probability`` (h of the entry, at least one half), ``sign`` (in the test set; 0: not
+        there). Best first, at most ``count`` rows.
+        """
+        assert problem.rated is not None and problem.test is not None
+        entries = self.estimate[user].astype(np.float64)
+        entries[problem.train.cols[problem.train.rows == user]] = -np.inf
+        best = np.argsort(-entries, kind="stable")[:count]
+        best = best[entries[best] >= 0.0]
+        own = problem.test.rows == user
+        signs = dict(zip(problem.test.cols[own].tolist(), problem.test.signs[own].tolist(), strict=True))
+        return pd.DataFrame(
+            {
+                "title": problem.rated.items["title"].to_numpy()[best],
+                "probability": self.setting.point.draw.link.probability(entries[best]),
+                "sign": [signs.get(int(item), 0) for item in best],
+            }
+        )
+
+
+def run(setting: Setting) -> Run:
+    """Compute one setting. Raises what ``find_problem`` raises."""
+    problem = find_problem(setting)
+    point = setting.point
+    done = find_draw(point.draw).clear(point.settings)
+    return Run(setting, done.matrix.astype(np.float32), problem.score(done), Facts.of(done))

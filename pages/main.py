@@ -1,0 +1,34 @@
+"""The frame of all pages: settings of the page, navigation, the shared controls in the sidebar."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from pages.parts import controls
+
+HERE = Path(__file__).parent
+
+PAGES = (
+    st.Page(HERE / "trade_off.py", title="Trade-off", icon=":material/show_chart:", default=True),
+    st.Page(HERE / "playground.py", title="Playground", icon=":material/grid_on:"),
+)
+
+
+def main() -> None:
+    st.set_page_config(
+        page_title="Private one-bit matrix completion",
+        page_icon=str(HERE / "icon.png"),
+        layout="wide",
+        menu_items={"about": "One-bit matrix completion under differential privacy."},
+    )
+    page = st.navigation(list(PAGES))
+    setting = controls.sidebar()
+    st.session_state[controls.SETTING] = setting
+    controls.show_notes()
+    page.run()
+
+
+if __name__ == "__main__":
+    main()

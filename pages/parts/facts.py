@@ -1,0 +1,41 @@
+"""What is known of a solve, in a table; and why some of it is not told."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from obmc.single import Facts
+
+UNTOLD = (
+    "not told: the solver worked on the true ratings, and these numbers would say more about them than the noise allows"
+)
+
+
+def show(facts: Facts) -> None:
+    """The solver's facts; where the wall hides them, one sentence says so."""
+    told = facts.told
+    rows = {
+        "Solver": facts.solver,
+        "Iterations": _number(facts.iterations, ",.0f"),
+        "Certified gap": _number(facts.gap, ".1e"),
+        "Rank (singular values above 1 % of the largest)": _number(facts.rank, ".0f"),
+        "Nuclear norm, of at most tau": f"{_number(facts.nuclear_norm, ',.2f')} of {facts.tau:,.2f}",
+        "Largest entry, of at most alpha": f"{_number(facts.largest_entry, '.3f')} of {_number(facts.alpha, 'g')}",
+        "Entries at the bound alpha": _number(facts.share_at_bound, ".1%"),
+        "Seconds": _number(facts.seconds, ".2f"),
+    }
+    frame = pd.DataFrame({"Fact": list(rows), "Value": list(rows.values())}).set_index("Fact")
+    st.table(frame)
+    if not told:
+        st.caption(f"–: {UNTOLD}.")
+    elif math.isnan(facts.gap):
+        st.caption("No gap is certified: the objective is not convex here, and the solver found a stationary point.")
+    if facts.message:
+        st.caption(f"The solver says: {facts.message}.")
+
+
+def _number(value: float, form: str) -> str:
+    return "–" if math.isnan(value) else format(value, form)

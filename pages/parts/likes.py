@@ -1,0 +1,37 @@
+"""What one user of a real data set is predicted to like."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from obmc.single import Problem, Run
+
+COUNT = 10
+NOUNS = {"ml-100k": ("film", "films"), "rc": ("restaurant", "restaurants")}
+
+
+def show(problem: Problem, run: Run) -> None:
+    """Choose a user; the items not rated in training that the estimate puts first, with their probabilities."""
+    assert problem.rated is not None
+    one, many = NOUNS[run.setting.data]
+    users = problem.rated.users["user"].astype(str).tolist()
+    chosen = st.selectbox(
+        "User", range(len(users)), format_func=lambda row: users[row], key="user", persist_state="session"
+    )
+    table = run.likes(chosen, problem, COUNT)
+    if table.empty:
+        st.info(f"No {one} outside the training set is predicted to be liked by this user.")
+        return
+    shown = pd.DataFrame(
+        {
+            one.capitalize(): table["title"],
+            "Probability of liking": table["probability"].map("{:.0%}".format),
+            "In the test set": table["sign"].map({1: "liked", -1: "not liked", 0: "not rated"}),
+        }
+    )
+    st.table(shown.set_index(one.capitalize()))
+    st.caption(
+        f"The {many} with the largest entries in this user's row, without those in the training set. The probability "
+        "is the noise model's at that entry."
+    )

@@ -1,0 +1,69 @@
+"""Matrices as pictures on one colour scale, with the scale and the numbers beneath."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import streamlit as st
+
+from obmc import plots
+from obmc.single import Problem, Run
+from pages.parts import charts
+
+SIGNS = "Observed signs"
+
+
+def of_run(problem: Problem, run: Run) -> dict[str, np.ndarray]:
+    """The pictures of a run by title: truth, signs, estimate and error where the truth is known, else all but two."""
+    alpha = run.setting.alpha
+    dense = problem.train.to_dense().astype(np.float32)
+    # A sign has the colour of its end of the scale, whatever alpha is.
+    signs = np.where(dense == 0, np.nan, dense * np.float32(alpha))
+    if problem.truth is None:
+        return {SIGNS: signs, "Estimate": run.estimate}
+    return {
+        "Truth": problem.truth,
+        SIGNS: signs,
+        "Estimate": run.estimate,
+        "Error: estimate minus truth": run.estimate - problem.truth,
+    }
+
+
+def show(matrices: Mapping[str, np.ndarray], alpha: float, row: str, col: str) -> None:
+    """Draw the matrices in a grid that wraps, then the common scale and the numbers."""
+    numbers = plots.matrix_numbers(matrices, alpha)
+    grid = st.grid(4, min_column_width=150, gap="small")
+    for order, (title, matrix) in enumerate(matrices.items()):
+        found = numbers.iloc[order]
+        alt = (
+            f"{title} as a picture of {matrix.shape[0]:,} rows and {matrix.shape[1]:,} columns: {found['entries']:,} "
+            f"entries from {found['smallest']:.2f} to {found['largest']:.2f}, mean {found['mean']:.2f}."
+        )
+        with grid.cell():
+            st.markdown(f"**{title}**")
+            charts.show(plots.picture(matrix, alpha, row=row, col=col), f"picture-{order}", alt)
+    charts.show(
+        plots.colour_key(alpha),
+        "colour-key",
+        f"The colour scale of all pictures, from {-alpha:g} (blue) over 0 (white) to {alpha:g} (orange).",
+        quiet=True,
+    )
+    beyond = numbers.loc[numbers["beyond"] > 0]
+    blocks = max(max(matrix.shape) for matrix in matrices.values()) > plots.MAX_CELLS
+    st.caption(
+        "One colour scale for all. Grey: not observed; signs have the colours of the two ends."
+        + (" Each cell is the mean of a block of entries." if blocks else "")
+        + "".join(f" {row.picture}: {row.beyond:.0%} lie beyond the scale." for row in beyond.itertuples())
+    )
+    with st.expander("The pictures in numbers"):
+        st.table(_table(numbers))
+
+
+def _table(numbers):
+    shown = numbers.copy()
+    shown["entries"] = shown["entries"].map("{:,}".format)
+    for name in ("smallest", "mean", "largest"):
+        shown[name] = shown[name].map("{:.3f}".format)
+    shown["beyond"] = shown["beyond"].map("{:.1%}".format)
+    return shown.rename(columns={"picture": "Picture", "beyond": "beyond the scale"}).set_index("Picture")

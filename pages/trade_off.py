@@ -1,0 +1,5 @@
+"""Accuracy against epsilon."""
+
+import streamlit as st
+
+st.title("Trade-off")
