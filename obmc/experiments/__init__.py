@@ -1,0 +1,25 @@
+"""Experiments: what to compute (a sweep), how (the runner and its executors), and where results are kept."""
+
+from obmc.experiments.executors import LocalExecutor, StoppedError, WorkerDiedError, open_executor
+from obmc.experiments.measures import MEASURES, Measure
+from obmc.experiments.mechanisms import MECHANISMS, MechanismSpec
+from obmc.experiments.runner import Progress, run
+from obmc.experiments.sweep import FIELDS, RESULTS_VERSION, InMemory, Row, Sweep
+
+__all__ = [
+    "FIELDS",
+    "MEASURES",
+    "MECHANISMS",
+    "RESULTS_VERSION",
+    "InMemory",
+    "LocalExecutor",
+    "Measure",
+    "MechanismSpec",
+    "Progress",
+    "Row",
+    "StoppedError",
+    "Sweep",
+    "WorkerDiedError",
+    "open_executor",
+    "run",
+]

@@ -1,0 +1,98 @@
+"""The data of a run: a draw of a synthetic problem, or a real data set's split, made from its description."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obmc.constraints import ConstraintSet
+from obmc.datasets.movielens import movielens_100k
+from obmc.datasets.registry import RatedItems
+from obmc.datasets.restaurant import restaurant
+from obmc.datasets.synthetic import synthetic
+from obmc.experiments.seeds import data_seed, side_seed
+from obmc.experiments.sweep import SYNTHETIC, DrawSpec, InMemory, Settings
+from obmc.observations import Observations
+from obmc.solvers import Completion, complete
+
+
+class Draw:
+    """What mechanisms see and what they are measured against, and the one solve that several of them share.
+
+    Attributes
+    ----------
+    train
+        The observations.
+    truth
+        The matrix they were drawn from, shape (d1, d2); None where nobody knows it.
+    test
+        Held-out observations; None where there are none.
+    """
+
+    def __init__(self, spec: DrawSpec) -> None:
+        self._spec = spec
+        self._solution: tuple[Settings, Completion] | None = None
+        self.truth: NDArray[np.float64] | None = None
+        self._held_out: Observations | None = None
+        rng = data_seed(spec.seed, spec.repetition)
+        if spec.dataset == SYNTHETIC:
+            bound = 1.0 if spec.alpha is None else spec.alpha
+            problem = synthetic(spec.shape, spec.rank, bound, spec.ratio, spec.link, rng)
+            self.train, self.truth = problem.observations, problem.truth
+            return
+        if isinstance(spec.dataset, InMemory):
+            self.train, self._held_out, self.truth = spec.dataset.train, spec.dataset.test, spec.dataset.truth
+        else:
+            data = restaurant(rng=rng) if spec.dataset == "rc" else _movielens(spec.fold)
+            self.train, self._held_out = data.train, data.test
+        if spec.ratio < 1.0:
+            self.train = _share(self.train, spec.ratio, side_seed("share", spec.seed, spec.repetition))
+
+    @cached_property
+    def test(self) -> Observations | None:
+        """Held-out observations. Of a synthetic problem: one fresh sign for each entry that was not observed."""
+        if self.truth is None or self._held_out is not None:
+            return self._held_out
+        unobserved = np.ones(self.truth.shape, dtype=bool)
+        unobserved[self.train.rows, self.train.cols] = False
+        rows, cols = np.nonzero(unobserved)
+        if len(rows) == 0:
+            return None
+        rng = np.random.default_rng(side_seed("test", self._spec.seed, self._spec.repetition))
+        chance = self._spec.link.probability(self.truth[rows, cols])
+        signs = np.where(rng.random(self.truth.shape)[rows, cols] < chance, 1, -1)
+        return Observations(rows, cols, signs, self.train.shape)
+
+    def clear(self, settings: Settings) -> Completion:
+        """The estimator without privacy, solved once for all that ask for it one after the other."""
+        if self._solution is None or self._solution[0] != settings:
+            cset = ConstraintSet(settings.tau, self._spec.alpha)
+            solver, tol, max_iter = settings.solver, settings.tol, settings.max_iter
+            done = complete(self.train, self._spec.link, cset, solver=solver, tol=tol, max_iter=max_iter)
+            self._solution = (settings, done)
+        return self._solution[1]
+
+
+def find_draw(spec: DrawSpec) -> Draw:
+    """The draw of this description: kept from the run before where it is public, made anew for data in memory."""
+    return Draw(spec) if isinstance(spec.dataset, InMemory) else _kept(spec)
+
+
+@lru_cache(maxsize=3)
+def _kept(spec: DrawSpec) -> Draw:
+    return Draw(spec)
+
+
+@lru_cache(maxsize=1)
+def _movielens(fold: int) -> RatedItems:
+    return movielens_100k(fold=fold)
+
+
+def _share(train: Observations, ratio: float, seed: int) -> Observations:
+    """``ratio`` of the observations, at least one; with one seed, a smaller share is part of a larger one."""
+    size = max(round(ratio * len(train)), 1)
+    keep = np.zeros(len(train), dtype=bool)
+    keep[np.random.default_rng(seed).permutation(len(train))[:size]] = True
+    return train.take(keep)

@@ -1,0 +1,45 @@
+"""What a run gives, and what keeps it: the types between the runner and the stores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from obmc.experiments.sweep import Point
+
+
+class StoreError(OSError):
+    """A results store that cannot be used; the message says why and what to do."""
+
+
+class StoreWarning(UserWarning):
+    """A sweep goes on without its results store."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gave: its measures by name, and the facts of its computation."""
+
+    values: dict[str, float]
+    gap: float
+    converged: float
+    iterations: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A run that its mechanism refuses at these settings, and its reason in one sentence."""
+
+    reason: str
+
+
+class OutcomeStore(Protocol):
+    """What keeps outcomes: ``store.Store``, ``store.MemoryStore``, ``store.LayeredStore``."""
+
+    def find(self, points: Sequence[Point]) -> dict[Point, Outcome]:
+        """The outcomes that are there, each with whatever measures were taken. Raises ``StoreError``."""
+
+    def keep(self, outcomes: Sequence[tuple[Point, Outcome]]) -> None:
+        """Keep outcomes at once, all or none. Raises ``StoreError``."""

@@ -1,0 +1,365 @@
+"""How a sweep is computed: the one runner of every page and command."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from obmc.experiments.draws import Draw, find_draw
+from obmc.experiments.executors import StoppedError, open_executor, parallelism, stop_future
+from obmc.experiments.measures import MEASURES
+from obmc.experiments.mechanisms import MAJORITY
+from obmc.experiments.outcomes import Outcome, OutcomeStore, Refusal, StoreError, StoreWarning
+from obmc.experiments.sweep import RESULTS_VERSION, InMemory, Point, Row, Sweep
+from obmc.solvers.completion import Completion, DenseEstimate
+
+# How long the caller of `run` hears nothing: each time a callback may stop the sweep.
+HEARTBEAT_SECONDS = 0.25
+# Up to this many entries of the matrix, the runs that share a solve without privacy are one task; above, a run takes
+# so much longer than that solve that each is a task of its own and a worker keeps the solution for the next.
+_GROUP_ENTRIES = 50_000
+# Tasks handed out ahead of the workers: enough that none waits, few enough that another sweep gets its turn.
+_AHEAD = 2
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a sweep is.
+
+    Attributes
+    ----------
+    done, total
+        Runs, those found in the store and the refused ones included.
+    cached
+        Runs found in the store.
+    seconds, remaining
+        Since the start, and expected until the end (nan before anything is known), wall-clock seconds.
+    refused
+        A sentence for each kind of run that its mechanism refuses.
+    note
+        What the user should know, such as a store that could not be used; "" for nothing.
+    """
+
+    done: int
+    total: int
+    cached: int = 0
+    seconds: float = 0.0
+    remaining: float = math.nan
+    refused: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1."""
+        return self.done / self.total if self.total else 1.0
+
+
+Callback = Callable[[Progress], bool | None]
+
+
+def run(
+    sweep: Sweep,
+    executor: Executor | None = None,
+    store: OutcomeStore | None = None,
+    callback: Callback | None = None,
+) -> Iterator[Row]:
+    """Compute a sweep and yield its rows as runs finish: one row for each run and metric, those in the store first.
+
+    The rows do not depend on the executor, on the number of its workers or on the order in which runs finish, except
+    for their order and their seconds.
+
+    Parameters
+    ----------
+    sweep
+        What to compute.
+    executor
+        Any ``concurrent.futures.Executor``. None: worker processes on this machine, ended afterwards; or the Dask
+        cluster that ``OBMC_DASK`` names.
+    store
+        Where outcomes are looked up first and kept as each task finishes; None for nowhere. Nothing that comes from
+        data in memory or from a mechanism of one's own is ever kept. A store that fails is left out from there on: a
+        ``StoreWarning``, and a note in the progress.
+    callback
+        Called with a ``Progress`` after each finished task and several times a second in between; returning False
+        stops the sweep, and what is not finished is dropped.
+
+    Raises
+    ------
+    DataNotFoundError
+        If the data set is not on this machine.
+    ValueError, WorkerDiedError
+        If a run fails; all rows before it have been yielded and kept.
+
+    A run that its mechanism refuses (such as an epsilon too small for a calibration) gives no row and no error; the
+    progress lists the reasons.
+    """
+    return _Running(sweep, store, callback).rows(executor)
+
+
+class _Running:
+    """One sweep in the course of its computation."""
+
+    def __init__(self, sweep: Sweep, store: OutcomeStore | None, callback: Callback | None) -> None:
+        self.sweep = sweep
+        self.store = store if sweep.is_stored else None
+        self.callback = callback
+        self.started = time.perf_counter()
+        self.total = len(sweep)
+        self.done = 0
+        self.cached = 0
+        self.refused: dict[str, None] = {}
+        self.note = ""
+        self.left: dict[str, int] = {}
+        self.spent: dict[str, tuple[int, float]] = {}
+        self.computing = math.nan
+        self.parallel = 1
+
+    def rows(self, executor: Executor | None) -> Iterator[Row]:
+        points = list(self.sweep.points())
+        found = self._look_up(points)
+        missing = []
+        for point in points:
+            outcome = found.get(point)
+            if outcome is None:
+                missing.append(point)
+                continue
+            self.done += 1
+            self.cached += 1
+            yield from make_rows(self.sweep, point, outcome)
+        tasks = deque(group(missing))
+        if self._stopped() or not tasks:
+            return
+        for point in missing:
+            self.left[point.spec.label] = self.left.get(point.spec.label, 0) + 1
+        with contextlib.ExitStack() as stack:
+            pool = stack.enter_context(open_executor()) if executor is None else executor
+            self.parallel = parallelism(pool)
+            yield from self._compute(tasks, pool)
+
+    def _compute(self, tasks: deque[tuple[Point, ...]], pool: Executor) -> Iterator[Row]:
+        flight: dict[Future[Any], tuple[Point, ...]] = {}
+        self.computing = time.perf_counter()
+        try:
+            while tasks or flight:
+                while tasks and len(flight) < _AHEAD * self.parallel:
+                    task = tasks.popleft()
+                    flight[pool.submit(run_points, task, self.sweep.metrics)] = task
+                finished, _ = wait(flight, timeout=HEARTBEAT_SECONDS, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    task = flight.pop(future)
+                    try:
+                        results = future.result()
+                    except (CancelledError, StoppedError):
+                        return
+                    yield from self._accept(task, results)
+                if self._stopped():
+                    return
+        finally:
+            for future in flight:
+                stop_future(pool, future)
+
+    def _accept(self, task: tuple[Point, ...], results: list[Outcome | Refusal]) -> Iterator[Row]:
+        finished = []
+        for point, result in zip(task, results, strict=True):
+            self.done += 1
+            label = point.spec.label
+            self.left[label] -= 1
+            if isinstance(result, Refusal):
+                self.refused.setdefault(f"{label} at epsilon = {point.epsilon:g}: {result.reason}")
+                continue
+            count, seconds = self.spent.get(label, (0, 0.0))
+            self.spent[label] = (count + 1, seconds + result.seconds)
+            finished.append((point, result))
+        self._keep([(point, result) for point, result in finished if point.spec.made is None])
+        for point, result in finished:
+            yield from make_rows(self.sweep, point, result)
+
+    # The store ----------------------------------------------------------------------------------------------------
+
+    def _look_up(self, points: list[Point]) -> dict[Point, Outcome]:
+        if self.store is None:
+            return {}
+        try:
+            found = self.store.find([point for point in points if point.spec.made is None])
+        except StoreError as error:
+            self._give_up_store(error)
+            return {}
+        wanted = set(self.sweep.metrics)
+        return {point: outcome for point, outcome in found.items() if wanted <= outcome.values.keys()}
+
+    def _keep(self, outcomes: list[tuple[Point, Outcome]]) -> None:
+        if self.store is None or not outcomes:
+            return
+        try:
+            self.store.keep(outcomes)
+        except StoreError as error:
+            self._give_up_store(error)
+
+    def _give_up_store(self, error: StoreError) -> None:
+        self.store = None
+        self.note = str(error)
+        warnings.warn(self.note, StoreWarning, stacklevel=2)
+
+    # Progress -----------------------------------------------------------------------------------------------------
+
+    def progress(self) -> Progress:
+        return Progress(
+            done=self.done,
+            total=self.total,
+            cached=self.cached,
+            seconds=time.perf_counter() - self.started,
+            remaining=self._remaining(),
+            refused=tuple(self.refused),
+            note=self.note,
+        )
+
+    def _remaining(self) -> float:
+        """Runs left, each at the mean time of its mechanism's runs so far, at the parallelism seen so far."""
+        if not any(self.left.values()):
+            return 0.0 if self.done == self.total else math.nan
+        runs = sum(count for count, _ in self.spent.values())
+        busy = sum(seconds for _, seconds in self.spent.values())
+        elapsed = time.perf_counter() - self.computing
+        if runs == 0 or elapsed <= 0.0:
+            return math.nan
+        mean = busy / runs
+        work = 0.0
+        for label, left in self.left.items():
+            count, seconds = self.spent.get(label, (0, 0.0))
+            work += left * (seconds / count if count else mean)
+        return work / max(busy / elapsed, 1e-3)
+
+    def _stopped(self) -> bool:
+        return self.callback is not None and self.callback(self.progress()) is False
+
+
+def group(points: Sequence[Point]) -> Iterator[tuple[Point, ...]]:
+    """The tasks of a list of runs: those that share a solve together, where that is worth it, the others alone.
+
+    Runs on data in memory are always together with those that share the solve: no worker keeps a solution of them.
+    """
+    shared: dict[Any, list[Point]] = {}
+    for point in points:
+        draw = point.draw
+        small = draw.shape[0] * draw.shape[1] <= _GROUP_ENTRIES or isinstance(draw.dataset, InMemory)
+        if small and (point.spec.is_plain_clear or point.spec.starts_from_clear):
+            shared.setdefault((draw, point.settings), []).append(point)
+    for point in points:
+        together = shared.pop((point.draw, point.settings), None)
+        if together:
+            yield tuple(together)
+        small = point.draw.shape[0] * point.draw.shape[1] <= _GROUP_ENTRIES or isinstance(point.draw.dataset, InMemory)
+        if not (small and (point.spec.is_plain_clear or point.spec.starts_from_clear)):
+            yield (point,)
+
+
+def run_points(points: Sequence[Point], metrics: Sequence[str]) -> list[Outcome | Refusal]:
+    """Compute runs one after the other, in the process that this is called in. What executors are given to do."""
+    with _blas().limit(limits=1, user_api="blas"):
+        draws = {point.draw: find_draw(point.draw) for point in points}
+        return [run_point(point, draws[point.draw], metrics) for point in points]
+
+
+def run_point(point: Point, draw: Draw, metrics: Sequence[str]) -> Outcome | Refusal:
+    """Compute one run on its draw."""
+    started = time.perf_counter()
+    try:
+        done = _complete(point, draw)
+    except ValueError as error:
+        return Refusal(str(error))
+    seconds = time.perf_counter() - started
+    if isinstance(point.draw.dataset, InMemory):
+        # What a release must not tell about private data, a sweep over them does not either.
+        seconds = float(done.seconds)
+    values = {}
+    for name in metrics:
+        measure = MEASURES[name]
+        against = draw.truth if measure.needs == "truth" else draw.test
+        values[name] = math.nan if against is None else float(measure.function(done, against))
+    return Outcome(values, float(done.gap), float(done.converged), float(done.iterations), seconds)
+
+
+def _complete(point: Point, draw: Draw) -> Completion:
+    spec, settings, link = point.spec, point.settings, point.draw.link
+    if spec.is_plain_clear:
+        return draw.clear(settings)
+    if spec.name == MAJORITY and spec.made is None:
+        return _majority(point, draw)
+    extra: dict[str, Any] = {"clear": draw.clear(settings)} if spec.starts_from_clear else {}
+    release = spec.build(point.epsilon).release(
+        draw.train,
+        link,
+        point.cset,
+        rng=point.noise_seed,
+        solver=settings.solver,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        **extra,
+    )
+    return release.completion
+
+
+def _majority(point: Point, draw: Draw) -> Completion:
+    """The constant matrix h^-1(share of +1 in training), the best that a constant can predict."""
+    share = (draw.train.bits.sum() + 0.5) / (len(draw.train) + 1.0)
+    grid = np.linspace(-12.0, 12.0, 24_001) * point.draw.link.sigma
+    level = float(np.interp(share, point.draw.link.probability(grid), grid))
+    return Completion(
+        estimate=DenseEstimate(np.broadcast_to(np.float64(level), draw.train.shape)),
+        link=point.draw.link,
+        tau=point.settings.tau,
+        alpha=point.draw.alpha,
+        objective=math.nan,
+        gap=0.0,
+        converged=True,
+        iterations=0,
+        seconds=0.0,
+        solver="",
+        message="the majority class everywhere",
+    )
+
+
+def make_rows(sweep: Sweep, point: Point, outcome: Outcome) -> Iterator[Row]:
+    """The rows of a run, one for each metric of the sweep."""
+    draw, spec = point.draw, point.spec
+    for metric in sweep.metrics:
+        yield Row(
+            dataset=sweep.dataset_name,
+            link=draw.link.name,
+            sigma=draw.link.sigma,
+            mechanism=spec.name,
+            calibration=spec.calibration,
+            options=spec.options_text,
+            epsilon=point.epsilon,
+            delta=spec.delta,
+            alpha=math.inf if draw.alpha is None else draw.alpha,
+            rank=draw.rank,
+            tau=point.settings.tau,
+            ratio=draw.ratio,
+            repetition=draw.repetition,
+            seed=draw.seed,
+            metric=metric,
+            value=outcome.values[metric],
+            gap=outcome.gap,
+            converged=outcome.converged,
+            iterations=outcome.iterations,
+            seconds=outcome.seconds,
+            version=RESULTS_VERSION,
+        )
+
+
+@lru_cache(maxsize=1)
+def _blas() -> ThreadpoolController:
+    # Looking the loaded libraries up takes longer than many a run, and they stay the same.
+    return ThreadpoolController()
