@@ -1,6 +1,6 @@
 """obmc: one-bit matrix completion under differential privacy, exact, certified and fast."""
 
-from obmc import metrics
+from obmc import datasets, metrics
 from obmc.constraints import ConstraintSet
 from obmc.errors import DataNotFoundError, RatingsError
 from obmc.links import Gaussian, Logistic
@@ -21,5 +21,6 @@ __all__ = [
     "Observations",
     "RatingsError",
     "complete",
+    "datasets",
     "metrics",
 ]

@@ -337,3 +337,12 @@ def test_a_missed_target_fails_and_leaves_the_old_evidence(benchmarks: Path) -> 
     assert done.returncode == 1
     assert "missed their targets or failed: long" in done.stderr
     assert (benchmarks / "docs/evidence/long.md").read_text(encoding="utf-8") == before
+
+
+@pytest.mark.data
+def test_the_python_of_the_readme_runs() -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    assert blocks
+    for block in blocks:
+        done = run(sys.executable, "-c", block)
+        assert done.returncode == 0, done.stderr
