@@ -275,7 +275,7 @@ def run_point(point: Point, draw: Draw, metrics: Sequence[str]) -> Outcome | Ref
     """Compute one run on its draw."""
     started = time.perf_counter()
     try:
-        done = _complete(point, draw)
+        done = complete_point(point, draw)
     except ValueError as error:
         return Refusal(str(error))
     seconds = time.perf_counter() - started
@@ -290,7 +290,8 @@ def run_point(point: Point, draw: Draw, metrics: Sequence[str]) -> Outcome | Ref
     return Outcome(values, float(done.gap), float(done.converged), float(done.iterations), seconds)
 
 
-def _complete(point: Point, draw: Draw) -> Completion:
+def complete_point(point: Point, draw: Draw) -> Completion:
+    """The completion of one run, for those who want to see it; ``ValueError`` where its mechanism refuses."""
     spec, settings, link = point.spec, point.settings, point.draw.link
     if spec.is_plain_clear:
         return draw.clear(settings)
