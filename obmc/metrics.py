@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from obmc.errors import check_choice, check_integer
+from obmc.links import Link
 from obmc.observations import Observations
 
 
@@ -14,6 +18,13 @@ class Predictor(Protocol):
     """What can be asked for entries: a ``Completion``, or a baseline."""
 
     def predict(self, rows: ArrayLike, cols: ArrayLike) -> NDArray[np.float64]: ...
+
+
+class ProbabilisticPredictor(Predictor, Protocol):
+    """A predictor whose entries a link turns into probabilities."""
+
+    @property
+    def link(self) -> Link: ...
 
 
 def average_relative_error(estimate: Predictor | NDArray[np.float64], truth: NDArray[np.float64]) -> float:
@@ -44,3 +55,103 @@ def majority_accuracy(train: Observations, test: Observations) -> float:
     """The sign accuracy of saying the training set's more frequent sign everywhere (+1 on a tie): the line to beat."""
     guess = 1 if train.positive_share >= 0.5 else -1
     return float(np.mean(test.signs == guess))
+
+
+def log_loss(done: ProbabilisticPredictor, test: Observations) -> float:
+    """The mean negative log-likelihood of the held-out signs under the estimated probabilities, in nats per rating.
+
+    0.693 = log 2 is what a probability of one half everywhere scores; overconfident estimates score worse than that.
+    """
+    entries = done.predict(test.rows, test.cols)
+    return float(-np.mean(done.link.log_probability(test.signs * entries)))
+
+
+def auc(done: Predictor, test: Observations) -> float:
+    """The area under the ROC curve: the chance that a held-out +1 has a larger entry than a held-out -1, ties half.
+
+    ``nan`` where the test set has one class only. By ranks: (sum of the ranks of the +1 - m (m + 1) / 2) / (m k) for m
+    positives and k negatives (Mann and Whitney 1947).
+    """
+    positive = test.signs > 0
+    count, rest = int(positive.sum()), int(len(test) - positive.sum())
+    if count == 0 or rest == 0:
+        return math.nan
+    ranks = pd.Series(done.predict(test.rows, test.cols)).rank().to_numpy()
+    return float((ranks[positive].sum() - count * (count + 1) / 2.0) / (count * rest))
+
+
+def reliability(done: ProbabilisticPredictor, test: Observations, bins: int = 10) -> pd.DataFrame:
+    """How often a +1 follows where the estimate says a probability: the calibration table.
+
+    Parameters
+    ----------
+    done
+        A completion.
+    test
+        Held-out observations.
+    bins
+        Number of equally wide intervals of [0, 1], at least 2. Empty ones are left out.
+
+    Returns
+    -------
+    A row per interval: ``low``, ``high``, ``count``, ``predicted`` (mean probability), ``observed`` (share of +1) and
+    ``standard_error`` of that share, sqrt(observed (1 - observed) / count).
+    """
+    number = check_integer("bins", bins, low=2)
+    probability = done.link.probability(done.predict(test.rows, test.cols))
+    place = np.minimum((probability * number).astype(np.int64), number - 1)
+    count = np.bincount(place, minlength=number)
+    kept = count > 0
+    share = np.bincount(place, weights=test.signs > 0, minlength=number)[kept] / count[kept]
+    edges = np.arange(number + 1) / number
+    return pd.DataFrame(
+        {
+            "low": edges[:-1][kept],
+            "high": edges[1:][kept],
+            "count": count[kept],
+            "predicted": np.bincount(place, weights=probability, minlength=number)[kept] / count[kept],
+            "observed": share,
+            "standard_error": np.sqrt(share * (1.0 - share) / count[kept]),
+        }
+    )
+
+
+def accuracy_by_activity(
+    done: Predictor, train: Observations, test: Observations, by: str = "user", groups: int = 5
+) -> pd.DataFrame:
+    """Sign accuracy by how many training ratings the user (or item) of a held-out rating has.
+
+    Parameters
+    ----------
+    done, train, test
+        A completion and the two parts of the data.
+    by
+        "user" (activity) or "item" (popularity).
+    groups
+        Number of groups of about equally many held-out ratings, at least 1; equal counts are never torn apart.
+
+    Returns
+    -------
+    A row per group: ``fewest`` and ``most`` training ratings, ``count`` of held-out ratings, ``accuracy`` and its
+    ``standard_error``.
+    """
+    check_choice("by", by, ("user", "item"))
+    number = check_integer("groups", groups, low=1)
+    side = 0 if by == "user" else 1
+    seen = np.bincount((train.rows, train.cols)[side], minlength=train.shape[side])
+    known = seen[(test.rows, test.cols)[side]]
+    right = np.where(done.predict(test.rows, test.cols) >= 0.0, 1, -1) == test.signs
+    edges = np.unique(np.quantile(known, np.linspace(0.0, 1.0, number + 1), method="higher"))
+    place = np.searchsorted(edges[1:-1], known, side="right") if len(edges) > 2 else np.zeros(len(known), dtype=int)
+    table = pd.DataFrame({"group": place, "known": known, "right": right}).groupby("group")
+    accuracy = table["right"].mean()
+    count = table.size()
+    return pd.DataFrame(
+        {
+            "fewest": table["known"].min(),
+            "most": table["known"].max(),
+            "count": count,
+            "accuracy": accuracy,
+            "standard_error": np.sqrt(accuracy * (1.0 - accuracy) / count),
+        }
+    ).reset_index(drop=True)

@@ -141,6 +141,11 @@ class _Block:
         self.basis = np.linalg.qr(np.random.default_rng(0).standard_normal((self.side, width)))[0]
         self._rounds = 3
 
+    def start_from(self, left: Array) -> None:
+        """Put the column space of a known solution in front of the block."""
+        if left.shape[1]:
+            self.basis = np.linalg.qr(np.hstack([left, self.basis]))[0]
+
     def project(self, point: _Point, shrink: float, length: float) -> tuple[Array, Array]:
         """Factors of the projection of shrink L - length G on the ball; G is the pattern's present matrix."""
         pattern, basis, rounds = self.pattern, self.basis, self._rounds
@@ -282,10 +287,13 @@ class _Model:
         return shift
 
 
-def factored(problem: Problem, tol: float, max_iter: int, callback: Callback | None) -> FactoredOutcome:
+def factored(
+    problem: Problem, tol: float, max_iter: int, callback: Callback | None, start: FactoredOutcome | None = None
+) -> FactoredOutcome:
     """Solve to a relative gap of ``tol`` on the problem without the box, or to small steps where no gap is claimed.
 
     Parameters as for ``obmc.solvers.admm.admm``; the box of ``problem.cset`` is ignored (the caller clips).
+    ``start`` is the outcome of a similar problem with at most this radius (a path of radii goes from small to large).
 
     Raises
     ------
@@ -300,7 +308,11 @@ def factored(problem: Problem, tol: float, max_iter: int, callback: Callback | N
     d1, d2 = pattern.shape
     unit = 1.0 / (problem.loss.max_curvature + problem.ridge)
     length = unit
-    point = model.point(np.zeros((d1, 0)), np.zeros((d2, 0)), Effects(0.0, np.zeros(d1), np.zeros(d2)))
+    nothing = Effects(0.0, np.zeros(d1), np.zeros(d2))
+    point = model.point(np.zeros((d1, 0)), np.zeros((d2, 0)), nothing)
+    if start is not None:
+        point = model.point(start.left, start.right, start.effects if start.effects is not None else nothing)
+        block.start_from(start.left)
     gradient = model.loss.gradient(point.values)
     recent = deque([point.objective], maxlen=MEMORY)
     scale = model.loss.scale
