@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from obmc.constraints import ConstraintSet
 from obmc.datasets.movielens import movielens_100k
 from obmc.datasets.registry import RatedItems
 from obmc.datasets.restaurant import restaurant
 from obmc.datasets.synthetic import synthetic
 from obmc.experiments.seeds import data_seed, side_seed
-from obmc.experiments.sweep import SYNTHETIC, DrawSpec, InMemory, Settings
+from obmc.experiments.sweep import SYNTHETIC, DrawSpec, InMemory
 from obmc.observations import Observations
-from obmc.solvers import Completion, complete
+from obmc.solvers import Completion
 
 
 class Draw:
@@ -33,7 +34,7 @@ class Draw:
 
     def __init__(self, spec: DrawSpec) -> None:
         self._spec = spec
-        self._solution: tuple[Settings, Completion] | None = None
+        self._solution: tuple[Any, Completion] | None = None
         self.truth: NDArray[np.float64] | None = None
         self._held_out: Observations | None = None
         rng = data_seed(spec.seed, spec.repetition)
@@ -65,13 +66,10 @@ class Draw:
         signs = np.where(rng.random(self.truth.shape)[rows, cols] < chance, 1, -1)
         return Observations(rows, cols, signs, self.train.shape)
 
-    def clear(self, settings: Settings) -> Completion:
-        """The estimator without privacy, solved once for all that ask for it one after the other."""
-        if self._solution is None or self._solution[0] != settings:
-            cset = ConstraintSet(settings.tau, self._spec.alpha)
-            solver, tol, max_iter = settings.solver, settings.tol, settings.max_iter
-            done = complete(self.train, self._spec.link, cset, solver=solver, tol=tol, max_iter=max_iter)
-            self._solution = (settings, done)
+    def solution(self, key: Any, solve: Callable[[], Completion]) -> Completion:
+        """What ``solve`` returns, computed once for all that ask for ``key`` one after the other."""
+        if self._solution is None or self._solution[0] != key:
+            self._solution = (key, solve())
         return self._solution[1]
 
 

@@ -14,6 +14,8 @@ from obmc.experiments.seeds import canonical
 
 CLEAR = "Clear"
 MAJORITY = "Majority"
+# The key of the estimator's own solution, which output perturbation without a ridge starts from.
+CLEAR_SOLUTION = ("ridge", 0.0)
 
 # The label of the paper, and the class in obmc.mechanisms. Majority is no mechanism but the line that every mechanism
 # has to beat: the constant matrix whose probability of +1 is the training set's share of it.
@@ -125,7 +127,7 @@ class MechanismSpec:
         name = made.__name__
         if not hasattr(made, "release"):
             raise ValueError(
-                f"a mechanism must be a name ({', '.join(MECHANISMS)}), a table with one, or a mechanism, got {value!r}."
+                f"a mechanism must be a name ({', '.join(MECHANISMS)}), a table with one or an object, got {value!r}."
             )
         options = {}
         if not isinstance(value, type):
@@ -151,17 +153,12 @@ class MechanismSpec:
         return "epsilon" in _parameters(self.maker)
 
     @property
-    def starts_from_clear(self) -> bool:
-        """Whether ``release`` takes the solution without privacy as ``clear``, so that one solve serves many runs."""
-        return _starts_from_clear(self)
+    def solution_key(self) -> tuple[Any, ...] | None:
+        """Equal for mechanisms that start from the same solve on the true data, None for those that do not.
 
-    @property
-    def delta(self) -> float:
-        """The delta of the privacy statement, 0 for pure differential privacy."""
-        if self.name in (CLEAR, MAJORITY) and self.made is None:
-            return 0.0
-        chosen = dict(self.options).get("delta", _parameters(self.maker).get("delta"))
-        return 0.0 if chosen is None else float(chosen)
+        Output perturbation noises a finished solution, so that one solve serves all its epsilons, and Clear itself.
+        """
+        return _solution_key(self)
 
     @property
     def options_text(self) -> str:
@@ -196,10 +193,10 @@ class MechanismSpec:
 
 
 @cache
-def _starts_from_clear(spec: MechanismSpec) -> bool:
-    if spec.is_plain_clear or spec.name == MAJORITY:
-        return False
-    return bool(getattr(spec.build(1.0), "starts_from_clear", False))
+def _solution_key(spec: MechanismSpec) -> tuple[Any, ...] | None:
+    if spec.name == MAJORITY and spec.made is None:
+        return None
+    return CLEAR_SOLUTION if spec.is_plain_clear else getattr(spec.build(1.0), "solution_key", None)
 
 
 def _plain(value: Any) -> Any:

@@ -19,9 +19,10 @@ class StoreWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave: its measures by name, and the facts of its computation."""
+    """What a run gave: its measures by name, the delta of its guarantee, and the facts of its computation."""
 
     values: dict[str, float]
+    delta: float
     gap: float
     converged: float
     iterations: float

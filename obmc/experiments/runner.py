@@ -7,7 +7,7 @@ import math
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,9 +19,12 @@ from threadpoolctl import ThreadpoolController
 from obmc.experiments.draws import Draw, find_draw
 from obmc.experiments.executors import StoppedError, open_executor, parallelism, stop_future
 from obmc.experiments.measures import MEASURES
-from obmc.experiments.mechanisms import MAJORITY
+from obmc.experiments.mechanisms import CLEAR_SOLUTION, MAJORITY
 from obmc.experiments.outcomes import Outcome, OutcomeStore, Refusal, StoreError, StoreWarning
 from obmc.experiments.sweep import RESULTS_VERSION, InMemory, Point, Row, Sweep
+from obmc.mechanisms import Clear
+from obmc.mechanisms.base import SolverOptions
+from obmc.solvers import complete
 from obmc.solvers.completion import Completion, DenseEstimate
 
 # How long the caller of `run` hears nothing: each time a callback may stop the sweep.
@@ -31,6 +34,7 @@ HEARTBEAT_SECONDS = 0.25
 _GROUP_ENTRIES = 50_000
 # Tasks handed out ahead of the workers: enough that none waits, few enough that another sweep gets its turn.
 _AHEAD = 2
+_GRACE_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -166,8 +170,7 @@ class _Running:
                 if self._stopped():
                     return
         finally:
-            for future in flight:
-                stop_future(pool, future)
+            _drop(flight, pool)
 
     def _accept(self, task: tuple[Point, ...], results: list[Outcome | Refusal]) -> Iterator[Row]:
         finished = []
@@ -244,24 +247,25 @@ class _Running:
         return self.callback is not None and self.callback(self.progress()) is False
 
 
-def group(points: Sequence[Point]) -> Iterator[tuple[Point, ...]]:
+def _drop(flight: Collection[Future[Any]], pool: Executor) -> None:
+    """Cancel what waits, and stop what runs unless it ends by itself: starting a new worker takes a second or two."""
+    for future in flight:
+        future.cancel()
+    for future in wait(flight, timeout=_GRACE_SECONDS).not_done:
+        stop_future(pool, future)
+
+
+def group(points: Sequence[Point]) -> list[tuple[Point, ...]]:
     """The tasks of a list of runs: those that share a solve together, where that is worth it, the others alone.
 
     Runs on data in memory are always together with those that share the solve: no worker keeps a solution of them.
     """
-    shared: dict[Any, list[Point]] = {}
+    tasks: dict[Any, list[Point]] = {}
     for point in points:
-        draw = point.draw
+        draw, key = point.draw, point.spec.solution_key
         small = draw.shape[0] * draw.shape[1] <= _GROUP_ENTRIES or isinstance(draw.dataset, InMemory)
-        if small and (point.spec.is_plain_clear or point.spec.starts_from_clear):
-            shared.setdefault((draw, point.settings), []).append(point)
-    for point in points:
-        together = shared.pop((point.draw, point.settings), None)
-        if together:
-            yield tuple(together)
-        small = point.draw.shape[0] * point.draw.shape[1] <= _GROUP_ENTRIES or isinstance(point.draw.dataset, InMemory)
-        if not (small and (point.spec.is_plain_clear or point.spec.starts_from_clear)):
-            yield (point,)
+        tasks.setdefault(point if key is None or not small else (draw, point.settings, key), []).append(point)
+    return [tuple(task) for task in tasks.values()]
 
 
 def run_points(points: Sequence[Point], metrics: Sequence[str]) -> list[Outcome | Refusal]:
@@ -275,7 +279,7 @@ def run_point(point: Point, draw: Draw, metrics: Sequence[str]) -> Outcome | Ref
     """Compute one run on its draw."""
     started = time.perf_counter()
     try:
-        done = complete_point(point, draw)
+        done, delta = _release(point, draw)
     except ValueError as error:
         return Refusal(str(error))
     seconds = time.perf_counter() - started
@@ -287,28 +291,43 @@ def run_point(point: Point, draw: Draw, metrics: Sequence[str]) -> Outcome | Ref
         measure = MEASURES[name]
         against = draw.truth if measure.needs == "truth" else draw.test
         values[name] = math.nan if against is None else float(measure.function(done, against))
-    return Outcome(values, float(done.gap), float(done.converged), float(done.iterations), seconds)
+    return Outcome(values, delta, float(done.gap), float(done.converged), float(done.iterations), seconds)
 
 
 def complete_point(point: Point, draw: Draw) -> Completion:
-    """The completion of one run, for those who want to see it; ``ValueError`` where its mechanism refuses."""
-    spec, settings, link = point.spec, point.settings, point.draw.link
-    if spec.is_plain_clear:
-        return draw.clear(settings)
+    """The completion of one run on its draw, for pages that show the matrix; ``ValueError`` where it is refused."""
+    return _release(point, draw)[0]
+
+
+def _release(point: Point, draw: Draw) -> tuple[Completion, float]:
+    """The completion of a run, and the delta of its guarantee."""
+    spec, settings, link, cset = point.spec, point.settings, point.draw.link, point.cset
     if spec.name == MAJORITY and spec.made is None:
-        return _majority(point, draw)
-    extra: dict[str, Any] = {"clear": draw.clear(settings)} if spec.starts_from_clear else {}
-    release = spec.build(point.epsilon).release(
-        draw.train,
-        link,
-        point.cset,
-        rng=point.noise_seed,
-        solver=settings.solver,
-        tol=settings.tol,
-        max_iter=settings.max_iter,
-        **extra,
-    )
-    return release.completion
+        return _majority(point, draw), 0.0
+    options = SolverOptions(settings.solver, settings.tol, settings.max_iter)
+    mechanism: Any = Clear() if spec.is_plain_clear else spec.build(point.epsilon)
+
+    def solve() -> Completion:
+        if spec.solution_key == CLEAR_SOLUTION:
+            return complete(draw.train, link, cset, options.solver, options.tol, options.max_iter)
+        return mechanism.solution(draw.train, link, cset, options)
+
+    if spec.solution_key is not None:
+        solution = draw.solution((settings, spec.solution_key), solve)
+        if spec.is_plain_clear:
+            return solution, 0.0
+        release = mechanism.simulate(solution, link, cset, len(draw.train), rng=point.noise_seed)
+    else:
+        release = mechanism.release(
+            draw.train,
+            link,
+            cset,
+            rng=point.noise_seed,
+            solver=options.solver,
+            tol=options.tol,
+            max_iter=options.max_iter,
+        )
+    return release.completion, release.guarantee.delta
 
 
 def _majority(point: Point, draw: Draw) -> Completion:
@@ -343,7 +362,7 @@ def make_rows(sweep: Sweep, point: Point, outcome: Outcome) -> Iterator[Row]:
             calibration=spec.calibration,
             options=spec.options_text,
             epsilon=point.epsilon,
-            delta=spec.delta,
+            delta=outcome.delta,
             alpha=math.inf if draw.alpha is None else draw.alpha,
             rank=draw.rank,
             tau=point.settings.tau,

@@ -1,0 +1,439 @@
+"""Computation in the background of a server: one runner for all its visitors.
+
+A job is a sweep or a single call. Equal configurations are computed once, however many visitors ask (single flight);
+each visitor who asks is a watcher, and a job is stopped when its last watcher leaves. Visitors take turns: the number
+of sweeps that run at a time is bounded, the others wait in a queue in which nobody is served twice before another is
+served once, and the workers go round the visitors task by task. Nothing here knows of a user interface.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Executor, Future, wait
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from obmc.errors import check_integer, check_number
+from obmc.experiments.executors import LocalExecutor, StoppedError, stop_future, usable_cpus
+from obmc.experiments.outcomes import OutcomeStore
+from obmc.experiments.runner import Progress, run
+from obmc.experiments.sweep import Row, Sweep
+
+State = Literal["queued", "running", "done", "cancelled", "failed"]
+
+# Rows of one job are kept in memory, a kilobyte or so each.
+MAX_JOB_RUNS = 20_000
+_KEPT_CALLS = 16
+
+
+class BusyError(RuntimeError):
+    """The queue is full, or a visitor has enough in it already; the message says which and what to do."""
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """A job as it stands at one moment.
+
+    Attributes
+    ----------
+    key
+        The job's name: the hash of its configuration, or a random one for data in memory.
+    state
+        "queued", "running", "done", "cancelled" or "failed".
+    progress
+        Runs done and left, and the expected time.
+    n_rows
+        How many rows there are.
+    position
+        1 for the next one of the queue to start; 0 for one that is not queued.
+    watchers
+        How many visitors want it.
+    message
+        Why it failed, or what the user should know; "" for nothing.
+    """
+
+    key: str
+    state: State
+    progress: Progress
+    n_rows: int
+    position: int
+    watchers: int
+    message: str
+
+    @property
+    def is_live(self) -> bool:
+        """Whether more is to come."""
+        return self.state in ("queued", "running")
+
+
+@dataclass(eq=False)
+class _Job:
+    key: str
+    session: str
+    sweep: Sweep | None
+    private: bool
+    order: int
+    watchers: set[str]
+    progress: Progress
+    state: State = "queued"
+    message: str = ""
+    stopped: bool = False
+    rows: list[Row] = field(default_factory=list)
+    seen: float = 0.0
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+class Call:
+    """A single call in the background."""
+
+    def __init__(self, key: str, future: Future[Any]) -> None:
+        self.key = key
+        self.future = future
+
+    def ready(self, seconds: float = 0.0) -> bool:
+        """Whether it has ended, waiting up to this long for it."""
+        return bool(wait([self.future], timeout=seconds).done)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was stopped before it ended."""
+        return self.future.cancelled() or (
+            self.future.done() and isinstance(self.future.exception(), StoppedError | CancelledError)
+        )
+
+    def result(self) -> Any:
+        """What the function returned; raises what it raised."""
+        return self.future.result()
+
+
+class JobRunner:
+    """The one runner of a server. Thread-safe.
+
+    Parameters
+    ----------
+    executor
+        Where to compute; by default local worker processes, one less than the CPUs that this process may use.
+    store
+        The results store that all jobs share; None for none.
+    max_running
+        How many sweeps run at a time; they share the workers.
+    max_queued
+        How many more may wait.
+    max_per_session
+        How many sweeps one visitor may have running and waiting.
+    keep_seconds
+        How long a job is kept after anyone last looked at it; one that still runs is then stopped.
+    """
+
+    def __init__(
+        self,
+        executor: Executor | None = None,
+        store: OutcomeStore | None = None,
+        *,
+        max_running: int = 4,
+        max_queued: int = 40,
+        max_per_session: int = 3,
+        keep_seconds: float = 3600.0,
+    ) -> None:
+        self.executor = LocalExecutor(max(usable_cpus() - 1, 1)) if executor is None else executor
+        self.store = store
+        self._max_running = check_integer("max_running", max_running, low=1)
+        self._max_queued = check_integer("max_queued", max_queued, low=1)
+        self._max_per_session = check_integer("max_per_session", max_per_session, low=1)
+        self._keep_seconds = check_number("keep_seconds", keep_seconds, low=0.0)
+        self._lock = threading.RLock()
+        self._jobs: dict[str, _Job] = {}
+        self._calls: OrderedDict[str, tuple[Call, set[str]]] = OrderedDict()
+        self._submitted = 0
+        self._closed = False
+
+    # Sweeps -------------------------------------------------------------------------------------------------------
+
+    def submit(self, sweep: Sweep, session: str) -> str:
+        """Have a sweep computed for a visitor, and return the job's key.
+
+        A sweep that another visitor has running, or that is done and still kept, is joined. A sweep over data in memory
+        is never joined: its key is random, only ``session`` can look at it, and its data are dropped when it ends.
+
+        Raises ``BusyError`` if the queue is full, ``ValueError`` if the sweep is too large for a server.
+        """
+        if len(sweep) > MAX_JOB_RUNS:
+            raise ValueError(
+                f"the sweep has {len(sweep):,} runs of at most {MAX_JOB_RUNS:,}: narrow it, or use the command line."
+            )
+        private = not sweep.is_stored or any(spec.made is not None for spec in sweep.mechanisms)
+        key = f"private-{secrets.token_hex(16)}" if private else sweep.key
+        with self._lock:
+            self._tidy()
+            job = self._jobs.get(key)
+            if job is not None and job.state in ("queued", "running", "done") and not job.stopped:
+                job.watchers.add(session)
+                job.seen = time.monotonic()
+                return key
+            self._check_room(session)
+            self._submitted += 1
+            self._jobs[key] = _Job(
+                key=key,
+                session=session,
+                sweep=sweep,
+                private=private,
+                order=self._submitted,
+                watchers={session},
+                progress=Progress(0, len(sweep)),
+                seen=time.monotonic(),
+            )
+            self._start_waiting()
+        return key
+
+    def status(self, key: str, session: str) -> JobStatus | None:
+        """The job as it stands; None if there is none of that key (or none for this visitor)."""
+        with self._lock:
+            job = self._find(key, session)
+            return None if job is None else self._status(job)
+
+    def rows(self, key: str, session: str, start: int = 0) -> list[Row]:
+        """The job's rows so far from the ``start``-th on; empty if there is no such job."""
+        with self._lock:
+            job = self._find(key, session)
+            return [] if job is None else job.rows[start:]
+
+    def wait(self, key: str, session: str, seconds: float | None = None) -> JobStatus | None:
+        """The job as it stands when it has ended, or after this long."""
+        with self._lock:
+            job = self._find(key, session)
+        if job is not None:
+            job.ended.wait(seconds)
+        return self.status(key, session)
+
+    def leave(self, key: str, session: str) -> None:
+        """The visitor no longer wants the job or call. It is stopped if nobody else does."""
+        with self._lock:
+            job = self._find(key, session)
+            if job is not None:
+                job.watchers.discard(session)
+                if not job.watchers:
+                    self._stop(job)
+                    if job.private:
+                        self._jobs.pop(key, None)
+            self._leave_call(key, session)
+
+    def leave_all(self, session: str) -> None:
+        """The visitor is gone: leave whatever they watch, and forget what came of their data in memory."""
+        with self._lock:
+            for key in [job.key for job in self._jobs.values() if session in job.watchers]:
+                self.leave(key, session)
+            for key in [key for key, (_, watchers) in self._calls.items() if session in watchers]:
+                self.leave(key, session)
+
+    def statuses(self) -> list[JobStatus]:
+        """All jobs that are not private, in the order of submission."""
+        with self._lock:
+            return [self._status(job) for job in self._jobs.values() if not job.private]
+
+    # Single calls -------------------------------------------------------------------------------------------------
+
+    def call(
+        self,
+        session: str,
+        key: str | None,
+        function: Callable[..., Any],
+        *arguments: Any,
+        replaces: str | None = None,
+    ) -> Call:
+        """Have one function called in a worker, before the sweeps' tasks.
+
+        Parameters
+        ----------
+        session
+            Who wants it.
+        key
+            The hash of the configuration: an equal call that runs or is kept is joined. None for private data: the key
+            is random and the result is not kept.
+        function, arguments
+            Picklable; arguments by position.
+        replaces
+            The key of an earlier call of this visitor that is no longer wanted, as when a slider has moved on.
+        """
+        with self._lock:
+            if replaces is not None and replaces != key:
+                self._leave_call(replaces, session)
+            found = None if key is None else self._calls.get(key)
+            if found is not None and not found[0].cancelled:
+                found[1].add(session)
+                self._calls.move_to_end(found[0].key)
+                return found[0]
+            name = f"private-{secrets.token_hex(16)}" if key is None else key
+            call = Call(name, self._lane(session, True).submit(function, *arguments))
+            self._calls[name] = (call, {session})
+            while len(self._calls) > _KEPT_CALLS and (old := self._oldest_ended()) is not None:
+                del self._calls[old]
+        call.future.add_done_callback(lambda _: self._call_ended(call, private=key is None))
+        return call
+
+    def close(self) -> None:
+        """Stop everything and end the workers."""
+        with self._lock:
+            self._closed = True
+            for job in list(self._jobs.values()):
+                self._stop(job)
+        if isinstance(self.executor, LocalExecutor):
+            self.executor.kill()
+
+    # Inside, with the lock held -----------------------------------------------------------------------------------
+
+    def _find(self, key: str, session: str) -> _Job | None:
+        job = self._jobs.get(key)
+        if job is None or (job.private and job.session != session):
+            return None
+        job.seen = time.monotonic()
+        return job
+
+    def _status(self, job: _Job) -> JobStatus:
+        queue = self._queue()
+        return JobStatus(
+            key=job.key,
+            state=job.state,
+            progress=job.progress,
+            n_rows=len(job.rows),
+            position=queue.index(job) + 1 if job in queue else 0,
+            watchers=len(job.watchers),
+            message=job.message or job.progress.note,
+        )
+
+    def _check_room(self, session: str) -> None:
+        if self._closed:
+            raise BusyError("the runner has been closed: nothing more is computed.")
+        live = [job for job in self._jobs.values() if job.state in ("queued", "running") and not job.stopped]
+        if sum(job.session == session for job in live) >= self._max_per_session:
+            raise BusyError(
+                f"you have {self._max_per_session} sweeps running or waiting already: "
+                "wait for one to end, or cancel one."
+            )
+        if sum(job.state == "queued" for job in live) >= self._max_queued:
+            raise BusyError(f"{self._max_queued} sweeps are waiting already: try again in a few minutes.")
+
+    def _queue(self) -> list[_Job]:
+        """The waiting jobs in the order in which they will start: visitors in turn, then by time of submission."""
+        turns = Counter(job.session for job in self._jobs.values() if job.state == "running")
+        ranked = []
+        for job in sorted((job for job in self._jobs.values() if job.state == "queued"), key=lambda job: job.order):
+            ranked.append((turns[job.session], job.order, job))
+            turns[job.session] += 1
+        return [job for _, _, job in sorted(ranked, key=lambda entry: entry[:2])]
+
+    def _start_waiting(self) -> None:
+        while not self._closed and sum(job.state == "running" for job in self._jobs.values()) < self._max_running:
+            queue = self._queue()
+            if not queue:
+                return
+            queue[0].state = "running"
+            threading.Thread(target=self._work, args=(queue[0],), name="obmc-job", daemon=True).start()
+
+    def _stop(self, job: _Job) -> None:
+        job.stopped = True
+        if job.state == "queued":
+            self._end(job, "cancelled")
+
+    def _end(self, job: _Job, state: State, message: str = "") -> None:
+        job.state = state
+        job.message = message
+        # With it go the data of a sweep over data in memory.
+        job.sweep = None
+        job.ended.set()
+
+    def _tidy(self) -> None:
+        """Forget what nobody has looked at for long, and stop it if it runs."""
+        horizon = time.monotonic() - self._keep_seconds
+        for job in [job for job in self._jobs.values() if job.seen < horizon]:
+            if job.state == "running":
+                self._stop(job)
+            else:
+                self._end(job, "cancelled")
+                del self._jobs[job.key]
+
+    def _leave_call(self, key: str, session: str) -> None:
+        found = self._calls.get(key)
+        if found is None:
+            return
+        call, watchers = found
+        watchers.discard(session)
+        if not watchers and not call.future.done():
+            del self._calls[key]
+            stop_future(self.executor, call.future)
+
+    def _oldest_ended(self) -> str | None:
+        return next((key for key, (call, _) in self._calls.items() if call.future.done()), None)
+
+    def _call_ended(self, call: Call, private: bool) -> None:
+        with self._lock:
+            failed = call.cancelled or call.future.exception() is not None
+            found = self._calls.get(call.key)
+            if (private or failed) and found is not None and found[0] is call:
+                del self._calls[call.key]
+
+    def _lane(self, session: str, urgent: bool) -> Executor:
+        return self.executor.lane(session, urgent) if isinstance(self.executor, LocalExecutor) else self.executor
+
+    # The thread of a job ------------------------------------------------------------------------------------------
+
+    def _work(self, job: _Job) -> None:
+        def report(progress: Progress) -> bool:
+            with self._lock:
+                job.progress = progress
+                self._tidy()
+                return not job.stopped
+
+        sweep = job.sweep
+        try:
+            assert sweep is not None
+            for row in run(sweep, self._lane(job.session, False), self.store, report):
+                with self._lock:
+                    job.rows.append(row)
+            state: State = "cancelled" if job.stopped else "done"
+            message = ""
+        except (ValueError, OSError, RuntimeError) as error:
+            state, message = "failed", str(error)
+        except BaseException as error:
+            state, message = "failed", f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            sweep = None
+            with self._lock:
+                if state == "done":
+                    job.progress = _finished(job.progress)
+                self._end(job, state, message)
+                self._start_waiting()
+
+
+def _finished(progress: Progress) -> Progress:
+    return Progress(
+        progress.total, progress.total, progress.cached, progress.seconds, 0.0, progress.refused, progress.note
+    )
+
+
+def describe(status: JobStatus) -> str:
+    """The job in a sentence."""
+    progress = status.progress
+    if status.state == "queued":
+        return f"Waiting: number {status.position} in the queue."
+    if status.state == "running":
+        left = "" if math.isnan(progress.remaining) else f", about {duration(progress.remaining)} left"
+        return f"{progress.done:,} of {progress.total:,} runs{left}."
+    if status.state == "done":
+        return f"Done: {progress.total:,} runs in {duration(progress.seconds)}."
+    if status.state == "cancelled":
+        return f"Cancelled after {progress.done:,} of {progress.total:,} runs."
+    return f"Stopped after {progress.done:,} of {progress.total:,} runs: {status.message}"
+
+
+def duration(seconds: float) -> str:
+    """A time for a reader: "3 s", "4 min", "2 h 5 min"."""
+    if seconds < 59.5:
+        return f"{max(seconds, 0.0):.0f} s" if seconds >= 9.5 else f"{max(seconds, 0.0):.1g} s"
+    minutes = round(seconds / 60.0)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
