@@ -3,7 +3,9 @@
 from obmc.experiments.executors import LocalExecutor, StoppedError, WorkerDiedError, open_executor
 from obmc.experiments.measures import MEASURES, Measure
 from obmc.experiments.mechanisms import MECHANISMS, MechanismSpec
+from obmc.experiments.outcomes import StoreError, StoreWarning
 from obmc.experiments.runner import Progress, run
+from obmc.experiments.store import LayeredStore, MemoryStore, Store
 from obmc.experiments.sweep import FIELDS, RESULTS_VERSION, InMemory, Row, Sweep
 
 __all__ = [
@@ -12,12 +14,17 @@ __all__ = [
     "MECHANISMS",
     "RESULTS_VERSION",
     "InMemory",
+    "LayeredStore",
     "LocalExecutor",
     "Measure",
     "MechanismSpec",
+    "MemoryStore",
     "Progress",
     "Row",
     "StoppedError",
+    "Store",
+    "StoreError",
+    "StoreWarning",
     "Sweep",
     "WorkerDiedError",
     "open_executor",

@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from obmc.errors import check_choice
@@ -160,7 +160,7 @@ class MechanismSpec:
         """
         return _solution_key(self)
 
-    @property
+    @cached_property
     def options_text(self) -> str:
         """The options as JSON, "{}" for none: the rows' ``options``."""
         return canonical(dict(self.options))

@@ -28,6 +28,16 @@ class Outcome:
     iterations: float
     seconds: float
 
+    def facts(self) -> dict[str, float]:
+        """All but the measures, by the names of the rows' columns."""
+        return {
+            "delta": self.delta,
+            "gap": self.gap,
+            "converged": self.converged,
+            "iterations": self.iterations,
+            "seconds": self.seconds,
+        }
+
 
 @dataclass(frozen=True)
 class Refusal:

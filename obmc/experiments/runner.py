@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -21,7 +21,7 @@ from obmc.experiments.executors import StoppedError, open_executor, parallelism,
 from obmc.experiments.measures import MEASURES
 from obmc.experiments.mechanisms import CLEAR_SOLUTION, MAJORITY
 from obmc.experiments.outcomes import Outcome, OutcomeStore, Refusal, StoreError, StoreWarning
-from obmc.experiments.sweep import RESULTS_VERSION, InMemory, Point, Row, Sweep
+from obmc.experiments.sweep import FIELDS, InMemory, Point, Row, Sweep
 from obmc.mechanisms import Clear
 from obmc.mechanisms.base import SolverOptions
 from obmc.solvers import complete
@@ -140,7 +140,7 @@ class _Running:
                 continue
             self.done += 1
             self.cached += 1
-            yield from make_rows(self.sweep, point, outcome)
+            yield from make_rows(point, outcome, self.sweep.metrics)
         tasks = deque(group(missing))
         if self._stopped() or not tasks:
             return
@@ -186,7 +186,7 @@ class _Running:
             finished.append((point, result))
         self._keep([(point, result) for point, result in finished if point.spec.made is None])
         for point, result in finished:
-            yield from make_rows(self.sweep, point, result)
+            yield from make_rows(point, result, self.sweep.metrics)
 
     # The store ----------------------------------------------------------------------------------------------------
 
@@ -350,33 +350,12 @@ def _majority(point: Point, draw: Draw) -> Completion:
     )
 
 
-def make_rows(sweep: Sweep, point: Point, outcome: Outcome) -> Iterator[Row]:
-    """The rows of a run, one for each metric of the sweep."""
-    draw, spec = point.draw, point.spec
-    for metric in sweep.metrics:
-        yield Row(
-            dataset=sweep.dataset_name,
-            link=draw.link.name,
-            sigma=draw.link.sigma,
-            mechanism=spec.name,
-            calibration=spec.calibration,
-            options=spec.options_text,
-            epsilon=point.epsilon,
-            delta=outcome.delta,
-            alpha=math.inf if draw.alpha is None else draw.alpha,
-            rank=draw.rank,
-            tau=point.settings.tau,
-            ratio=draw.ratio,
-            repetition=draw.repetition,
-            seed=draw.seed,
-            metric=metric,
-            value=outcome.values[metric],
-            gap=outcome.gap,
-            converged=outcome.converged,
-            iterations=outcome.iterations,
-            seconds=outcome.seconds,
-            version=RESULTS_VERSION,
-        )
+def make_rows(point: Point, outcome: Outcome, metrics: Sequence[str]) -> Iterator[Row]:
+    """The rows of a run, one for each metric."""
+    settings = point.settings_row()
+    for metric in metrics:
+        found = {"metric": metric, "value": outcome.values[metric], **outcome.facts()}
+        yield cast(Row, {name: settings[name] if name in settings else found[name] for name in FIELDS})
 
 
 @lru_cache(maxsize=1)

@@ -12,11 +12,12 @@ from typing import Any
 
 # What numpy, SQLite and Parquet all hold as a whole number.
 _BITS = 63
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def canonical(value: Any) -> str:
     """JSON that is the same for equal values: keys sorted, no spaces, floats by their shortest exact digits."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return _ENCODER.encode(value)
 
 
 def data_seed(seed: int, repetition: int) -> int:

@@ -10,6 +10,7 @@ import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -294,11 +295,7 @@ class Sweep:
     @property
     def dataset_name(self) -> str:
         """For the rows: the data set's name, with what differs from the usual ("synthetic 200 x 120")."""
-        if isinstance(self.dataset, InMemory):
-            return self.dataset.name
-        if self.dataset == SYNTHETIC and self.shape != _SHAPE:
-            return f"{SYNTHETIC} {self.shape[0]} x {self.shape[1]}"
-        return f"{self.dataset} fold {self.fold}" if self.fold != 1 else self.dataset
+        return _dataset_name(self.dataset, self.shape, self.fold)
 
     @property
     def is_stored(self) -> bool:
@@ -437,7 +434,7 @@ class Settings:
     max_iter: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Point:
     """A single run: one mechanism at one epsilon on one draw."""
 
@@ -457,10 +454,30 @@ class Point:
         spec, draw = self.spec, self.draw
         return noise_seed(draw.seed, draw.repetition, spec.name, spec.options_text, self.epsilon)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A SHA-256 of all that decides the numbers of the run: the key of the store. Not for data in memory."""
         return hashlib.sha256(canonical([RESULTS_VERSION, self.config()]).encode()).hexdigest()
+
+    def settings_row(self) -> dict[str, Any]:
+        """The part of the run's rows that is known before it is computed."""
+        draw, spec = self.draw, self.spec
+        return {
+            "dataset": _dataset_name(draw.dataset, draw.shape, draw.fold),
+            "link": draw.link.name,
+            "sigma": draw.link.sigma,
+            "mechanism": spec.name,
+            "calibration": spec.calibration,
+            "options": spec.options_text,
+            "epsilon": self.epsilon,
+            "alpha": math.inf if draw.alpha is None else draw.alpha,
+            "rank": draw.rank,
+            "tau": self.settings.tau,
+            "ratio": draw.ratio,
+            "repetition": draw.repetition,
+            "seed": draw.seed,
+            "version": RESULTS_VERSION,
+        }
 
     def config(self) -> dict[str, Any]:
         """All that decides the numbers of the run, as JSON holds it."""
@@ -488,6 +505,14 @@ class Point:
             "tol": settings.tol,
             "max_iter": settings.max_iter,
         }
+
+
+def _dataset_name(dataset: str | InMemory, shape: tuple[int, int], fold: int) -> str:
+    if isinstance(dataset, InMemory):
+        return dataset.name
+    if dataset == SYNTHETIC and shape != _SHAPE:
+        return f"{SYNTHETIC} {shape[0]} x {shape[1]}"
+    return f"{dataset} fold {fold}" if fold != 1 else dataset
 
 
 def _fingerprint(dataset: str) -> str:
