@@ -64,10 +64,6 @@ class Choice:
         """Return ``value``, or raise ``ValueError`` listing what is allowed."""
         return str(check_choice(self.name, value, self.allowed))
 
-    def parse(self, text: str) -> str:
-        """As ``check``, for a text from outside."""
-        return self.check(text)
-
 
 EPSILON = Range("epsilon", 0.1, 20.0, 1.0, 0.1)
 ALPHA = Range("alpha", 0.1, 10.0, 1.0, 0.1)
@@ -91,6 +87,15 @@ EPSILON_GRID = (
     *(1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0),
     *(10.0, 12.0, 15.0, 20.0),
 )
+
+
+def epsilons_between(low: float, high: float, points: int) -> tuple[float, ...]:
+    """About ``points`` stops of ``EPSILON_GRID`` from ``low`` to ``high``, evenly spread, both ends among them."""
+    stops = [stop for stop in EPSILON_GRID if low <= stop <= high]
+    if len(stops) <= points:
+        return tuple(stops)
+    picked = {round(k * (len(stops) - 1) / (points - 1)) for k in range(points)}
+    return tuple(stops[k] for k in sorted(picked))
 
 
 def nearest_epsilon(value: float) -> float:

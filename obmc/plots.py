@@ -37,6 +37,7 @@ STYLES: dict[str, Style] = {
     "ObjP": Style("#d1600a", "dash", "square"),
     "GraP": Style("#2b9348", "dot", "triangle-up"),
     "OutP": Style("#d6336c", "dashdot", "diamond"),
+    "OutP projected": Style("#a8448f", "8px,3px,2px,3px", "diamond-open"),
     "InP+": Style("#8a5cf0", "longdash", "star"),
     "effects": Style("#0f8f9c", "longdashdot", "cross"),
 }
@@ -125,7 +126,19 @@ def picture(
     figure.update_layout(
         height=height,
         margin={"l": 0, "r": 0, "t": 0, "b": 0},
-        plot_bgcolor=UNOBSERVED,
+        plot_bgcolor="rgba(0, 0, 0, 0)",
+        shapes=[
+            {
+                "type": "rect",
+                "layer": "below",
+                "line": {"width": 0},
+                "fillcolor": UNOBSERVED,
+                "x0": -0.5,
+                "x1": matrix.shape[1] - 0.5,
+                "y0": -0.5,
+                "y1": matrix.shape[0] - 0.5,
+            }
+        ],
         xaxis={**axis, "range": [-0.5, matrix.shape[1] - 0.5], "constrain": "domain"},
         yaxis={**axis, "range": [matrix.shape[0] - 0.5, -0.5], "scaleanchor": "x", "constrain": "domain"},
     )

@@ -20,8 +20,10 @@ from obmc.datasets import RatedItems, load
 from obmc.experiments.draws import Draw, find_draw
 from obmc.experiments.measures import MEASURES, Measure
 from obmc.experiments.mechanisms import CLEAR, MechanismSpec
+from obmc.experiments.runner import complete_point
 from obmc.experiments.sweep import SYNTHETIC, Point, Sweep
 from obmc.observations import Observations
+from obmc.privacy import Guarantee
 from obmc.solvers import Completion
 
 _CLEAR = MechanismSpec(CLEAR)
@@ -99,6 +101,13 @@ class Setting:
     def point(self) -> Point:
         """This run as a sweep's."""
         return next(self.sweep((self.mechanism,), (self.epsilon,), 1).points())
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What this run guarantees; its noise is a simulation's. ``ValueError`` where the mechanism refuses."""
+        point = self.point
+        made = point.spec.build(point.epsilon)
+        return made.guarantee(point.draw.link, point.cset, point.draw.shape).drawn(simulated=point.spec.is_private)
 
     def clear(self) -> Setting:
         """The same without privacy; equal for all mechanisms and epsilons, so that one result serves them all."""
@@ -229,8 +238,8 @@ class Run:
 
 
 def run(setting: Setting) -> Run:
-    """Compute one setting. Raises what ``find_problem`` raises."""
+    """Compute one setting. Raises what ``find_problem`` raises, and ``ValueError`` where the mechanism refuses."""
     problem = find_problem(setting)
     point = setting.point
-    done = find_draw(point.draw).clear(point.settings)
+    done = complete_point(point, find_draw(point.draw))
     return Run(setting, done.matrix.astype(np.float32), problem.score(done), Facts.of(done))

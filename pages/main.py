@@ -24,8 +24,7 @@ def main() -> None:
         menu_items={"about": "One-bit matrix completion under differential privacy."},
     )
     page = st.navigation(list(PAGES))
-    setting = controls.sidebar()
-    st.session_state[controls.SETTING] = setting
+    controls.sidebar()
     controls.show_notes()
     page.run()
 

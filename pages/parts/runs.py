@@ -39,6 +39,13 @@ class Runs:
             self._forget_oldest()
             return future
 
+    def find(self, setting: Setting) -> Run | None:
+        """The run of this setting if it is finished and kept."""
+        with self._lock:
+            future = self._futures.get(setting)
+        finished = future is not None and future.done() and not future.cancelled() and future.exception() is None
+        return future.result() if finished else None
+
     def drop(self, setting: Setting) -> None:
         """Take back a run that nobody waits for any more, unless it has begun."""
         with self._lock:

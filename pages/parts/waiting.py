@@ -34,6 +34,12 @@ def ask(*settings: Setting) -> list[Run] | None:
         return None
 
 
+def find(*settings: Setting) -> list[Run] | None:
+    """The runs of these settings if they are all at hand; nothing is started."""
+    found = [runs().find(setting) for setting in settings]
+    return None if any(run is None for run in found) else [run for run in found if run is not None]
+
+
 @st.fragment(run_every=0.5)
 def poll() -> None:
     """Say that a computation is under way, and run the page again when it has ended."""

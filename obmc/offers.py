@@ -1,0 +1,76 @@
+"""What a person is offered to choose from, as one table: mechanisms, in the order of the pages.
+
+A further mechanism appears on every page by a row here and its look in ``obmc.plots.STYLES``. What a mechanism
+guarantees is not said here but by its ``guarantee``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from obmc.errors import check_choice
+from obmc.experiments.mechanisms import CLEAR, MechanismSpec
+
+# The first is the default.
+CALIBRATIONS = ("rigorous", "paper")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A row of the table.
+
+    Attributes
+    ----------
+    key
+        In addresses and settings files.
+    label
+        On controls and charts; its look is ``obmc.plots.STYLES[label]``.
+    about
+        In a sentence, where the noise comes in.
+    name, options
+        The mechanism and the options that make it this one.
+    private
+        Whether it takes an epsilon and has calibrations.
+    """
+
+    key: str
+    label: str
+    about: str
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+    private: bool = True
+
+    def spec(self, calibration: str) -> MechanismSpec:
+        """The mechanism at this calibration, one of ``CALIBRATIONS``."""
+        return MechanismSpec(self.name, check_calibration(calibration) if self.private else "", self.options)
+
+
+OFFERS: dict[str, Offer] = {
+    offer.key: offer
+    for offer in (
+        Offer("clear", "Clear", "The estimator itself, without noise.", CLEAR, private=False),
+        Offer("inp", "InP", "Signs are flipped at random, then the matrix is completed.", "InP"),
+        Offer("objp", "ObjP", "A random linear term is added to what the solver minimises.", "ObjP"),
+        Offer("grap", "GraP", "A few gradient steps, each on a noised gradient.", "GraP"),
+        Offer("outp", "OutP", "Noise is added to the entries of the finished matrix.", "OutP"),
+        Offer(
+            "outp-projected",
+            "OutP projected",
+            "As OutP, and the noised matrix is projected on the constraint set.",
+            "OutP",
+            options=(("postprocess", "project"),),
+        ),
+    )
+}
+
+
+def find_offer(key: str) -> Offer:
+    """The row of the table with this key; ``ValueError`` listing the keys if there is none."""
+    check_choice("mechanism", key, tuple(OFFERS))
+    return OFFERS[key]
+
+
+def check_calibration(value: Any) -> str:
+    """``value`` if it is one of ``CALIBRATIONS``, else ``ValueError`` listing them."""
+    return str(check_choice("calibration", value, CALIBRATIONS))

@@ -1,0 +1,36 @@
+"""The measure of a run beside the two lines it is judged by, and what that comparison says."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from obmc.offers import Offer
+from obmc.single import Problem, Run
+
+HEADINGS = {"are": "Average relative error", "sign_accuracy": "Sign accuracy on the test set"}
+KNOWING_NOTHING = {"are": "All zeros", "sign_accuracy": "Majority class"}
+FORMS = {"are": ".3f", "sign_accuracy": ".1%"}
+
+
+def show(offer: Offer, problem: Problem, run: Run, clear: Run) -> None:
+    """Three numbers and a sentence."""
+    name = problem.measure.name
+    st.subheader(HEADINGS[name])
+    cells = {"Clear (no noise)": clear.score, KNOWING_NOTHING[name]: problem.baseline}
+    if offer.private:
+        cells = {offer.label: run.score, **cells}
+    for column, (label, value) in zip(st.columns(3), cells.items(), strict=False):
+        column.metric(label, format(value, FORMS[name]))
+    st.caption(_reading(problem, run.score))
+
+
+def _reading(problem: Problem, score: float) -> str:
+    if problem.truth is not None:
+        base = "The squared error in parts of the truth's own size: 0 is perfect, and a matrix of zeros scores 1."
+        return f"{base} This estimate is {'worse than zeros' if score > problem.baseline else 'better than zeros'}."
+    assert problem.test is not None
+    better = "more" if score > problem.baseline else "not more"
+    return (
+        f"The share of the {len(problem.test):,} held-out ratings whose sign is right, {better} often than by always "
+        "saying the more frequent one."
+    )
