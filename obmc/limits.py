@@ -75,7 +75,7 @@ RATIO = Range("ratio", 0.01, 1.0, 0.15, 0.01)
 # Rows and columns of a synthetic matrix. The smallest holds the largest rank.
 SIZE = Range("size", 20, 500, 100, 10, whole=True)
 SEED = Range("seed", 0, 2**31 - 1, 0, 1, whole=True)
-REPETITIONS = Range("repetitions", 2, 100, 10, 1, whole=True)
+REPETITIONS = Range("repetitions", 3, 100, 10, 1, whole=True)
 POINTS = Range("points", 2, 20, 8, 1, whole=True)
 
 DATA = Choice("data", ("synthetic", "ml-100k", "rc"))

@@ -40,6 +40,8 @@ STYLES: dict[str, Style] = {
     "OutP projected": Style("#a8448f", "8px,3px,2px,3px", "diamond-open"),
     "InP+": Style("#8a5cf0", "longdash", "star"),
     "effects": Style("#0f8f9c", "longdashdot", "cross"),
+    "All zeros": Style("#8c6d1f", "dot", "circle"),
+    "Majority class": Style("#8c6d1f", "dot", "circle"),
 }
 _FURTHER = (
     Style("#a07800", "5px,3px", "hexagon"),
@@ -59,6 +61,8 @@ DIVERGING = [
 UNOBSERVED = "rgba(128, 128, 128, 0.45)"
 # A figure of more cells than this across is drawn as means of blocks of cells.
 MAX_CELLS = 240
+# The interval of two draws is some eighteen times their distance: drawn, it would hide all else while a chart grows.
+_BAND_DRAWS = 3
 
 
 def style_of(label: str, order: int = 0) -> Style:
@@ -185,7 +189,6 @@ class Level:
     value: float
     low: float
     high: float
-    dash: str = "dot"
 
 
 def curves(
@@ -229,10 +232,12 @@ def curves(
         rows = points.sort_values(x)
         style = style_of(str(rows["mechanism"].iloc[0]), order)
         name = (names or {}).get(str(series), str(series))
+        band = rows[rows["count"] >= _BAND_DRAWS]
         figure.add_trace(
             go.Scatter(
-                x=np.concatenate([rows[x], rows[x][::-1]]),
-                y=np.concatenate([rows["high"], rows["low"][::-1]]),
+                x=np.concatenate([band[x], band[x][::-1]]),
+                y=np.concatenate([band["high"], band["low"][::-1]]),
+                mode="lines",
                 fill="toself",
                 fillcolor=style.fill(),
                 line={"width": 0},
@@ -286,6 +291,7 @@ def _add_level(figure: go.Figure, level: Level, across: pd.Series, form: str) ->
             go.Scatter(
                 x=[*ends, *ends[::-1]],
                 y=[level.high, level.high, level.low, level.low],
+                mode="lines",
                 fill="toself",
                 fillcolor=style.fill(0.14),
                 line={"width": 0},
@@ -302,7 +308,7 @@ def _add_level(figure: go.Figure, level: Level, across: pd.Series, form: str) ->
             mode="lines",
             name=level.label,
             legendgroup=level.label,
-            line={"color": style.colour, "dash": level.dash, "width": 2},
+            line={"color": style.colour, "dash": style.dash, "width": 2},
             hovertemplate=f"{level.label}<br>%{{y:{form}}}<extra></extra>",
         )
     )

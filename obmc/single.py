@@ -8,6 +8,7 @@ one of the draws behind a curve.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -19,7 +20,7 @@ from obmc import limits, metrics
 from obmc.datasets import RatedItems, load
 from obmc.experiments.draws import Draw, find_draw
 from obmc.experiments.measures import MEASURES, Measure
-from obmc.experiments.mechanisms import CLEAR, MechanismSpec
+from obmc.experiments.mechanisms import CLEAR, MAJORITY, MechanismSpec
 from obmc.experiments.runner import complete_point
 from obmc.experiments.sweep import SYNTHETIC, Point, Sweep
 from obmc.observations import Observations
@@ -27,6 +28,9 @@ from obmc.privacy import Guarantee
 from obmc.solvers import Completion
 
 _CLEAR = MechanismSpec(CLEAR)
+# Relative gaps. On real data the test set's sampling error is far above what the smaller one would change.
+_TOLERANCE, _TOLERANCE_REAL = 1e-4, 1e-3
+_ONE_SPLIT = ("ml-100k",)
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ class Setting:
     def is_synthetic(self) -> bool:
         return self.data == SYNTHETIC
 
-    def sweep(self, mechanisms: tuple[MechanismSpec, ...], epsilons: tuple[float, ...], repetitions: int) -> Sweep:
+    def sweep(self, mechanisms: Sequence[MechanismSpec], epsilons: Sequence[float], repetitions: int) -> Sweep:
         """The same data and constraints for several mechanisms, epsilons and draws."""
         return Sweep(
             dataset=self.data,
@@ -95,7 +99,17 @@ class Setting:
             ratio=self.ratio if self.is_synthetic else None,
             repetitions=repetitions,
             seed=self.seed,
+            tol=_TOLERANCE if self.is_synthetic else _TOLERANCE_REAL,
         )
+
+    def sweeps(
+        self, mechanisms: Sequence[MechanismSpec], epsilons: Sequence[float], repetitions: int
+    ) -> tuple[Sweep, Sweep]:
+        """What a chart against epsilon needs: its horizontal lines (Clear, and the majority class), and its curves."""
+        lines = (_CLEAR,) if self.is_synthetic else (_CLEAR, MechanismSpec(MAJORITY))
+        # Where every draw has the same split, one of them says all.
+        draws = 1 if self.data in _ONE_SPLIT else repetitions
+        return self.sweep(lines, (limits.EPSILON.default,), draws), self.sweep(mechanisms, epsilons, repetitions)
 
     @property
     def point(self) -> Point:

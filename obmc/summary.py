@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -48,29 +49,55 @@ def summarise(rows: pd.DataFrame, by: str = "epsilon") -> pd.DataFrame:
     return table[[*KEYS, "metric", by, "mean", "low", "high", "count", "spread"]]
 
 
-def describe_curves(summary: pd.DataFrame, levels: Mapping[str, float], form: str, by: str = "epsilon") -> str:
-    """What a chart of ``summary`` shows, for people who do not see it: where each curve begins and ends.
+Label = Callable[[str, str, str], str]
 
-    Parameters
-    ----------
-    summary
-        With a column ``series``, as drawn.
-    levels
-        The horizontal lines.
-    form
-        How a value is written, such as ".3f" or ".1%".
-    by
-        The column that varies.
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """What a chart against ``by`` draws.
+
+    ``curves``: as from ``summarise``, with the column ``series``. ``levels``: the same for what has no epsilon.
+    ``metric``: what all values are.
     """
-    if summary.empty:
+
+    curves: pd.DataFrame
+    levels: pd.DataFrame
+    metric: str
+    by: str
+
+
+def chart_of(rows: pd.DataFrame, label: Label, by: str = "epsilon") -> Chart:
+    """Split the rows of one metric into curves and horizontal lines.
+
+    ``label`` names the series of a mechanism, calibration and options. With the relative error, where zeros score 1, a
+    line says so.
+    """
+    summary = summarise(rows, by)
+    keys = zip(*(summary[name] for name in KEYS), strict=True)
+    summary.insert(0, "series", [label(*key) for key in keys])
+    metric = str(rows["metric"].iloc[0]) if len(rows) else ""
+    flat = np.isinf(summary[by].astype(np.float64)) if by == "epsilon" else np.zeros(len(summary), dtype=bool)
+    levels = summary[flat]
+    if metric == "are":
+        zeros = {"series": "All zeros", "metric": metric, "mean": 1.0, "low": 1.0, "high": 1.0}
+        levels = pd.concat([levels, pd.DataFrame([zeros])], ignore_index=True)
+    return Chart(summary[~flat].reset_index(drop=True), levels.reset_index(drop=True), metric, by)
+
+
+def describe(chart: Chart, form: str) -> str:
+    """What a chart shows, for people who do not see it: where each curve begins and ends, and its lines.
+
+    ``form`` says how a value is written, such as ".3f" or ".1%".
+    """
+    if chart.curves.empty:
         return "No points yet."
     parts = []
-    for series, points in summary.groupby("series", sort=False):
-        ordered = points.sort_values(by)
+    for series, points in chart.curves.groupby("series", sort=False):
+        ordered = points.sort_values(chart.by)
         first, last = ordered.iloc[0], ordered.iloc[-1]
-        part = f"{series}: {first['mean']:{form}} at {by} {first[by]:g}"
+        part = f"{series}: {first['mean']:{form}} at {chart.by} {first[chart.by]:g}"
         if len(ordered) > 1:
-            part += f", {last['mean']:{form}} at {by} {last[by]:g}"
+            part += f", {last['mean']:{form}} at {chart.by} {last[chart.by]:g}"
         parts.append(part)
-    lines = [f"{label} {value:{form}}" for label, value in levels.items()]
-    return f"Means against {by}. {'; '.join(parts)}." + (f" Lines: {', '.join(lines)}." if lines else "")
+    lines = [f"{level.series} {level.mean:{form}}" for level in chart.levels.itertuples()]
+    return f"Means against {chart.by}. {'; '.join(parts)}." + (f" Lines: {', '.join(lines)}." if lines else "")

@@ -17,34 +17,29 @@ def page() -> None:
     offer, setting = controls.mechanism_and_epsilon()
     try:
         problem = find_problem(setting)
-        found = waiting.ask(setting, setting.clear())
+        found = waiting.ask(run=setting, clear=setting.clear())
     except DataNotFoundError:
         data_offer.show(setting.data)
         return
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:
         st.error(str(error))
         return
     if found is not None:
-        st.session_state[_SHOWN] = (offer, setting)
-        show(offer, setting, problem, *found)
-        return
-    waiting.poll()
-    shown_before()
-
-
-def shown_before() -> None:
-    """The last finished result, where it is still kept: nothing jumps while the next one is computed."""
-    offer, setting = st.session_state.get(_SHOWN, (None, None))
-    if offer is None:
-        return
-    found = waiting.find(setting, setting.clear())
-    if found is not None:
+        shown = (offer, setting, found["run"], found["clear"].score)
+        st.session_state[_SHOWN] = shown
+    else:
+        waiting.poll()
+        shown = st.session_state.get(_SHOWN)
+        if shown is None:
+            return
+        # Nothing jumps while the next result is computed.
         st.caption("Until then, the last finished result:")
-        show(offer, setting, find_problem(setting), *found)
+        problem = find_problem(shown[1])
+    show(problem, *shown)
 
 
-def show(offer: Offer, setting: Setting, problem: Problem, run: Run, clear: Run) -> None:
-    """One finished run beside the one without privacy."""
+def show(problem: Problem, offer: Offer, setting: Setting, run: Run, clear: float) -> None:
+    """One finished run beside the score of the one without noise."""
     scores.show(offer, problem, run, clear)
     row, col = ("row", "column") if problem.rated is None else ("user", likes.NOUNS[setting.data][0])
     pictures.show(pictures.of_run(problem, run), setting.alpha, row, col)

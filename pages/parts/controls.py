@@ -213,12 +213,13 @@ def calibration() -> str:
 
 def mechanism_and_epsilon() -> tuple[Offer, Setting]:
     """The main controls of a page about one run, outside the sidebar so that a phone shows them."""
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns([3, 2], gap="large")
     with left:
         title = st.pills(
             options=tuple(MECHANISM.titles.values()),
             default=MECHANISM.default,
             required=True,
+            wrap=True,
             **_shared(MECHANISM, "Where the noise comes in: nowhere, or at one of four places."),
         )
         offer = find_offer(_value_of(MECHANISM, title))

@@ -11,7 +11,7 @@ AUDIENCES = {"student": "In plain words", "expert": "In formulas"}
 
 def show(guarantee: Guarantee) -> None:
     """A card: the statement in a line, then what it covers, in words or in formulas."""
-    icon = "shield" if guarantee.holds else "warning"
+    icon = "shield" if guarantee.holds and guarantee.scope == "output" else "warning"
     with st.container(border=True):
         st.markdown(f":material/{icon}: **{_plain(guarantee.headline)}**")
         audience = st.segmented_control(

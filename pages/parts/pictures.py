@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from obmc import plots
@@ -33,7 +34,8 @@ def of_run(problem: Problem, run: Run) -> dict[str, np.ndarray]:
 def show(matrices: Mapping[str, np.ndarray], alpha: float, row: str, col: str) -> None:
     """Draw the matrices in a grid that wraps, then the common scale and the numbers."""
     numbers = plots.matrix_numbers(matrices, alpha)
-    grid = st.grid(4, min_column_width=150, gap="small")
+    grid = st.grid(len(matrices), min_column_width=150, gap="small")
+    height = 220 if len(matrices) > 2 else 340
     for order, (title, matrix) in enumerate(matrices.items()):
         found = numbers.iloc[order]
         alt = (
@@ -42,7 +44,7 @@ def show(matrices: Mapping[str, np.ndarray], alpha: float, row: str, col: str) -
         )
         with grid.cell():
             st.markdown(f"**{title}**")
-            charts.show(plots.picture(matrix, alpha, row=row, col=col), f"picture-{order}", alt)
+            charts.show(plots.picture(matrix, alpha, row=row, col=col, height=height), f"picture-{order}", alt)
     charts.show(
         plots.colour_key(alpha),
         "colour-key",
@@ -60,7 +62,7 @@ def show(matrices: Mapping[str, np.ndarray], alpha: float, row: str, col: str) -
         st.table(_table(numbers))
 
 
-def _table(numbers):
+def _table(numbers: pd.DataFrame) -> pd.DataFrame:
     shown = numbers.copy()
     shown["entries"] = shown["entries"].map("{:,}".format)
     for name in ("smallest", "mean", "largest"):

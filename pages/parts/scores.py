@@ -12,11 +12,11 @@ KNOWING_NOTHING = {"are": "All zeros", "sign_accuracy": "Majority class"}
 FORMS = {"are": ".3f", "sign_accuracy": ".1%"}
 
 
-def show(offer: Offer, problem: Problem, run: Run, clear: Run) -> None:
+def show(offer: Offer, problem: Problem, run: Run, clear: float) -> None:
     """Three numbers and a sentence."""
     name = problem.measure.name
     st.subheader(HEADINGS[name])
-    cells = {"Clear (no noise)": clear.score, KNOWING_NOTHING[name]: problem.baseline}
+    cells = {"Clear (no noise)": clear, KNOWING_NOTHING[name]: problem.baseline}
     if offer.private:
         cells = {offer.label: run.score, **cells}
     for column, (label, value) in zip(st.columns(3), cells.items(), strict=False):

@@ -1,52 +1,72 @@
-"""Waiting for runs without holding up the page: the last finished result stays until the new one is there."""
+"""Waiting for single runs without holding up the page: briefly in its own thread, then by looking again."""
 
 from __future__ import annotations
 
 import time
-from concurrent.futures import Future
+from dataclasses import dataclass
 
 import streamlit as st
 
-from obmc.single import Run, Setting
-from pages.parts.runs import PATIENCE, runs
+from obmc.experiments.jobs import Call, duration
+from obmc.single import Run, Setting, run
+from pages.parts.background import runner, visitor
 
-_WANTED = "_wanted"
-_SINCE = "_wanted_since"
+# How long a page waits in its own thread.
+PATIENCE = 0.4
+# A run that has begun is ended for a newer one only after this: ending it costs the worker a new start.
+YOUNG = 2.0
+POLL_SECONDS = 0.5
+
+_ASKED = "_asked"
 
 
-def ask(*settings: Setting) -> list[Run] | None:
-    """The runs of these settings, or None if they are not there within ``PATIENCE``.
+@dataclass(frozen=True)
+class _Asked:
+    """What this visitor waits for in one place of a page."""
 
-    Raises what a run raised. What this visitor asked for before and does not want any more is taken back.
+    setting: Setting
+    call: Call
+    since: float
+
+
+def ask(**settings: Setting) -> dict[str, Run] | None:
+    """The runs of these settings by name, or None if they are not there within ``PATIENCE``.
+
+    Raises what a run raised. What this visitor asked for before under the same name, and nobody else wants, is dropped.
     """
-    before = st.session_state.get(_WANTED, ())
-    if before != settings:
-        for setting in before:
-            if setting not in settings:
-                runs().drop(setting)
-        st.session_state[_WANTED] = settings
-        st.session_state[_SINCE] = time.monotonic()
+    asked = {name: _submit(name, setting) for name, setting in settings.items()}
+    st.session_state[_ASKED] = asked
     end = time.monotonic() + PATIENCE
-    futures = [runs().ask(setting) for setting in settings]
-    try:
-        return [future.result(max(end - time.monotonic(), 0.0)) for future in futures]
-    except TimeoutError:
+    # All are waited for before any is looked at, so that what one raises does not hide the state of another.
+    ready = [found.call.ready(max(end - time.monotonic(), 0.0)) for found in asked.values()]
+    if not all(ready):
         return None
+    return {name: found.call.result() for name, found in asked.items()}
 
 
-def find(*settings: Setting) -> list[Run] | None:
-    """The runs of these settings if they are all at hand; nothing is started."""
-    found = [runs().find(setting) for setting in settings]
-    return None if any(run is None for run in found) else [run for run in found if run is not None]
+def _submit(name: str, setting: Setting) -> _Asked:
+    before: _Asked | None = st.session_state.get(_ASKED, {}).get(name)
+    if before is not None and before.setting == setting and not before.call.cancelled:
+        return before
+    key = f"single-{setting.point.key}"
+    call = runner().call(visitor(), key, run, setting, replaces=_outdated(before))
+    return _Asked(setting, call, time.monotonic())
 
 
-@st.fragment(run_every=0.5)
+def _outdated(before: _Asked | None) -> str | None:
+    """The key of an earlier call that is not worth finishing."""
+    if before is None or (before.call.future.running() and time.monotonic() - before.since < YOUNG):
+        return None
+    return before.call.key
+
+
+@st.fragment(run_every=POLL_SECONDS)
 def poll() -> None:
     """Say that a computation is under way, and run the page again when it has ended."""
-    wanted: tuple[Setting, ...] = st.session_state.get(_WANTED, ())
-    futures: list[Future[Run]] = [runs().ask(setting) for setting in wanted]
-    if all(future.done() for future in futures):
+    asked: list[_Asked] = list(st.session_state.get(_ASKED, {}).values())
+    if all(found.call.ready() for found in asked):
         st.rerun()
-    seconds = time.monotonic() - st.session_state.get(_SINCE, time.monotonic())
-    started = any(future.running() for future in futures)
-    st.info(f"{'Computing' if started else 'Waiting for a free worker'}: {seconds:.0f} s.", icon=":material/hourglass:")
+    waited = time.monotonic() - min(found.since for found in asked)
+    running = any(found.call.future.running() for found in asked)
+    what = "Computing" if running else "Waiting for a free worker"
+    st.info(f"{what}: {duration(waited)}.", icon=":material/hourglass:")
