@@ -4,6 +4,15 @@ from obmc import datasets, metrics
 from obmc.constraints import ConstraintSet
 from obmc.errors import DataNotFoundError, RatingsError
 from obmc.links import Gaussian, Logistic
+from obmc.mechanisms import (
+    Clear,
+    GradientPerturbation,
+    InputPerturbation,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    Release,
+    output_multiplier,
+)
 from obmc.observations import Observations
 from obmc.privacy import SECURE, BudgetExceeded, Guarantee, Ledger
 from obmc.solvers import Completion, complete
@@ -11,16 +20,23 @@ from obmc.solvers import Completion, complete
 __all__ = [
     "SECURE",
     "BudgetExceeded",
+    "Clear",
     "Completion",
     "ConstraintSet",
     "DataNotFoundError",
     "Gaussian",
+    "GradientPerturbation",
     "Guarantee",
+    "InputPerturbation",
     "Ledger",
     "Logistic",
+    "ObjectivePerturbation",
     "Observations",
+    "OutputPerturbation",
     "RatingsError",
+    "Release",
     "complete",
     "datasets",
     "metrics",
+    "output_multiplier",
 ]

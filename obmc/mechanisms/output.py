@@ -1,0 +1,399 @@
+"""Output perturbation (OutP): complete without privacy, then noise the finished matrix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obmc.constraints import ConstraintSet
+from obmc.errors import check_choice, check_integer, check_number
+from obmc.links import Link
+from obmc.losses import Loss, Matching, likelihood
+from obmc.mechanisms.base import Mechanism, Release, SolverOptions, require_alpha
+from obmc.observations import Observations
+from obmc.privacy import accounting
+from obmc.privacy.guarantee import Guarantee, number
+from obmc.privacy.noise import Noise, check_delta, check_epsilon, noise_from
+from obmc.solvers import minimise
+from obmc.solvers.completion import Completion, DenseEstimate
+
+Array = NDArray[np.float64]
+
+CALIBRATIONS = ("rigorous", "paper")
+POSTPROCESSES = (None, "project", "rank")
+DEFAULT_RIDGE = 1.0
+DEFAULT_DELTA = 1e-5
+# The relative gap that the ridge variant's sensitivity counts on: fixed in advance, about 1 % of it at 100 x 100.
+RIDGE_GAP = 1e-8
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputPerturbation(Mechanism):
+    """M_hat = argmin over C of f(X), clipped to [-alpha, alpha], plus noise.
+
+    *One entry* of the clipped matrix has the range 2 alpha whatever the data are, so Laplace(2 alpha / eps) on it is
+    eps-DP, and Laplace(2 alpha k / eps) on k entries named in advance. The *matrix* of d1 d2 entries is eps d1 d2-DP
+    under the same noise, and up to half of that is attained. A ridge mu/2 ||X||_F^2 bounds how far the whole matrix
+    moves in L2 norm, S2 (``accounting.ridge_sensitivity``), and Gaussian noise of the analytic mechanism then
+    protects all of it.
+
+    Parameters
+    ----------
+    epsilon
+        Above 0.
+    calibration
+        "paper": Laplace(2 alpha / eps) on every entry; it covers one entry, not the matrix.
+        "rigorous": the ridge with Gaussian noise, or named entries.
+    postprocess
+        What is done to the noised matrix: None, "project" (on C) or "rank" (the nearest matrix of that rank). Both mix
+        entries, so at the paper's calibration not even one entry of the result keeps the one-entry guarantee.
+    rank
+        For postprocess="rank".
+    ridge
+        mu > 0, rigorous only; 1 if None.
+    delta
+        In (0, 1), rigorous only; 1e-5 if None.
+    entries
+        (row, column) pairs to answer, rigorous only: nothing else of the matrix is shown.
+
+    Source: paper, section 4.4; Chaudhuri, Monteleoni and Sarwate 2011 and Balle and Wang 2018 for the ridge.
+    """
+
+    epsilon: float
+    calibration: str = "rigorous"
+    postprocess: str | None = None
+    rank: int | None = None
+    ridge: float | None = None
+    delta: float | None = None
+    entries: tuple[tuple[int, int], ...] | None = None
+    label: ClassVar[str] = "OutP"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", check_epsilon("epsilon", self.epsilon))
+        check_choice("calibration", self.calibration, CALIBRATIONS)
+        check_choice("postprocess", self.postprocess, POSTPROCESSES)
+        if (self.postprocess == "rank") != (self.rank is not None):
+            raise ValueError("rank must be given exactly where postprocess='rank'.")
+        if self.rank is not None:
+            object.__setattr__(self, "rank", check_integer("rank", self.rank, low=1))
+        if self.ridge is not None:
+            object.__setattr__(self, "ridge", check_number("ridge", self.ridge, low=0.0, open_low=True))
+        if self.delta is not None:
+            object.__setattr__(self, "delta", check_delta("delta", self.delta))
+        if self.entries is not None:
+            object.__setattr__(self, "entries", _pairs(self.entries))
+        only_rigorous = {"ridge": self.ridge, "delta": self.delta, "entries": self.entries}
+        for name, value in only_rigorous.items():
+            if self.calibration == "paper" and value is not None:
+                raise ValueError(f"{name} must be None for calibration='paper'; it belongs to calibration='rigorous'.")
+        for name in ("ridge", "delta", "postprocess"):
+            if self.entries is not None and getattr(self, name) is not None:
+                raise ValueError(f"{name} must be None where entries are named: they are answered one by one.")
+
+    # Closed forms -------------------------------------------------------------------------------------------------
+
+    @property
+    def uses_ridge(self) -> bool:
+        """Whether this is the ridge variant with Gaussian noise."""
+        return self.calibration == "rigorous" and self.entries is None
+
+    @property
+    def ridge_weight(self) -> float:
+        """mu of the ridge variant, 0 for the others."""
+        return (self.ridge if self.ridge is not None else DEFAULT_RIDGE) if self.uses_ridge else 0.0
+
+    @property
+    def failure(self) -> float:
+        """delta: that of the ridge variant, 0 for the others."""
+        return (self.delta if self.delta is not None else DEFAULT_DELTA) if self.uses_ridge else 0.0
+
+    @property
+    def multiplier(self) -> float:
+        """sigma_1(eps, delta), the noise multiplier of the ridge variant; nan for the others."""
+        return accounting.gaussian_multiplier(self.epsilon, self.failure) if self.uses_ridge else math.nan
+
+    def l2_sensitivity(self, link: Link, cset: ConstraintSet, n: int) -> float:
+        """S2 + 2 sqrt(2 g / mu): how far two solutions of the ridge problem can be apart, g the gap fixed in advance.
+
+        The matching loss is used for both links, so D = 1 and kappa = h'(alpha); g = 1e-8 f(0) depends on n alone.
+        """
+        alpha = require_alpha(cset, "output perturbation")
+        gap = RIDGE_GAP * n * link.potential_at_zero
+        return accounting.ridge_sensitivity(1.0, float(link.density(alpha)), self.ridge_weight, gap)
+
+    def noise_std(self, link: Link, cset: ConstraintSet, n: int) -> float:
+        """The standard deviation of the noise on one entry, ``n`` the number of observed entries."""
+        if self.uses_ridge:
+            return self.multiplier * self.l2_sensitivity(link, cset, n)
+        count = 1 if self.entries is None else len(self.entries)
+        return math.sqrt(2.0) * 2.0 * require_alpha(cset, "output perturbation") * count / self.epsilon
+
+    # What is guaranteed -------------------------------------------------------------------------------------------
+
+    def guarantee(self, link: Link, cset: ConstraintSet, shape: tuple[int, int]) -> Guarantee:
+        alpha = require_alpha(cset, "output perturbation")
+        if self.entries is not None:
+            return self._entries_guarantee(link, alpha)
+        if self.uses_ridge:
+            return self._ridge_guarantee(link, cset)
+        return self._paper_guarantee(link, alpha, shape)
+
+    def _paper_guarantee(self, link: Link, alpha: float, shape: tuple[int, int]) -> Guarantee:
+        cells = shape[0] * shape[1]
+        whole = self.epsilon * cells
+        mixed = self.postprocess is not None
+        done = {"project": "The projection on the constraint set", "rank": "The nearest matrix of low rank"}
+        if mixed and cells > 1:
+            why = (
+                f"Noise of scale {number(2 * alpha / self.epsilon)} hides one entry of the matrix, but a single rating "
+                f"can move all {cells:,} of them. {done[str(self.postprocess)]} mixes the entries, so each entry of it "
+                "collects what the others reveal."
+            )
+        else:
+            why = (
+                f"An entry lies between -{number(alpha)} and {number(alpha)} whatever the ratings are, and noise of "
+                f"scale {number(2 * alpha / self.epsilon)} hides a change of that size. It does not hide that a single "
+                "rating moves many entries at once."
+            )
+        return Guarantee(
+            mechanism=self.label,
+            link=link.name,
+            calibration=self.calibration,
+            claimed=self.epsilon,
+            epsilon=whole if mixed else self.epsilon,
+            scope="output" if mixed else "entry",
+            output_epsilon=None if mixed else whole,
+            trust="central",
+            status="violated" if mixed and cells > 1 else "proven",
+            conditions="any solver",
+            group="any change",
+            why=why,
+            formula=r"Laplace$(2\alpha/\varepsilon)$ per entry. For a pair $Y, Y'$ the exact loss of the matrix is "
+            r"$\varepsilon\,\|\hat M - \hat M'\|_1/(2\alpha)$: between $d_1 d_2/2$ (attained for even sizes, rank 1) "
+            rf"and $d_1 d_2 = {number(float(cells))}$ times $\varepsilon$ in the worst case.",
+            paper_claim="Laplace noise of scale 2 alpha / epsilon on every entry makes the completed matrix "
+            "epsilon-DP.",
+            paper_verdict="false" if cells > 1 else "holds",
+            difference="" if cells == 1 else "It takes the range of one entry for the sensitivity of the whole matrix.",
+        )
+
+    def _entries_guarantee(self, link: Link, alpha: float) -> Guarantee:
+        assert self.entries is not None
+        count = len(self.entries)
+        scale = number(2 * alpha * count / self.epsilon)
+        return Guarantee(
+            mechanism=self.label,
+            link=link.name,
+            calibration=self.calibration,
+            claimed=self.epsilon,
+            epsilon=self.epsilon,
+            trust="central",
+            status="proven",
+            conditions="any solver",
+            group="any change",
+            entries=count,
+            why=f"Each answer lies between -{number(alpha)} and {number(alpha)} before it is noised, whatever the "
+            f"ratings are, and noise of scale {scale} on each hides any change of all {count} together.",
+            formula=rf"$k = {count}$ entries in $[-\alpha, \alpha]$ have $L_1$ sensitivity at most $2\alpha k$: "
+            rf"Laplace$(2\alpha k/\varepsilon) = {scale}$, against any change of the data.",
+            paper_claim="Laplace noise of scale 2 alpha / epsilon on every entry makes the completed matrix "
+            "epsilon-DP.",
+            paper_verdict="false",
+            difference="Only the named entries are answered here, with noise that grows with their number.",
+        )
+
+    def _ridge_guarantee(self, link: Link, cset: ConstraintSet) -> Guarantee:
+        kappa = float(link.density(require_alpha(cset, "output perturbation")))
+        exact = accounting.ridge_sensitivity(1.0, kappa, self.ridge_weight)
+        return Guarantee(
+            mechanism=self.label,
+            link=link.name,
+            calibration=self.calibration,
+            claimed=self.epsilon,
+            epsilon=self.epsilon,
+            delta=self.failure,
+            trust="central",
+            status="proven",
+            conditions="certified gap",
+            group="gaussian",
+            multiplier=self.multiplier,
+            why=f"A penalty on large entries (ridge {number(self.ridge_weight)}) keeps a single rating from moving the "
+            "matrix far as a whole, and Gaussian noise on every entry hides a move of that length. The price is high: "
+            f"a standard deviation of at least {number(self.multiplier * exact)} on every entry.",
+            formula=r"$f(X) + \frac{\mu}{2}\|X\|_F^2$ has a minimiser of $L_2$ sensitivity $S_2 = "
+            r"\frac{1}{2\sqrt{\kappa\mu}}$ for $\mu \leq \kappa$, $\frac{1}{\kappa + \mu}$ otherwise, $\kappa = "
+            rf"h'(\alpha) = {number(kappa)}$, $\mu = {number(self.ridge_weight)}$: $S_2 = {number(exact)}$; plus "
+            r"$2\sqrt{2g/\mu}$ for solutions within an absolute gap $g = 10^{-8} f(0)$. Gaussian noise of "
+            rf"$\sigma_1(\varepsilon, \delta) = {number(self.multiplier)}$ times that.",
+            paper_claim="Laplace noise of scale 2 alpha / epsilon on every entry makes the completed matrix "
+            "epsilon-DP.",
+            paper_verdict="false",
+            difference="Here the sensitivity of the whole matrix is bounded, which takes a ridge and much more noise.",
+        )
+
+    # The release --------------------------------------------------------------------------------------------------
+
+    def private_loss(self, obs: Observations, link: Link) -> Loss:
+        """The loss that is minimised on the true signs: the likelihood, for the ridge variant the matching loss."""
+        return Matching(link, obs.bits) if self.uses_ridge else likelihood(link, obs.signs)
+
+    def solution(self, obs: Observations, link: Link, cset: ConstraintSet, options: SolverOptions) -> Completion:
+        """The completion before the noise: for the owner's eyes, never part of a release.
+
+        Raises ``ValueError`` where the ridge variant's solver does not reach the gap that its guarantee counts on.
+        """
+        private = options.without_facts()
+        if self.uses_ridge:
+            check_choice("solver", options.solver, ("auto", "admm", "spg"))
+        done = minimise(
+            self.private_loss(obs, link),
+            obs.omega,
+            link,
+            cset,
+            solver=private.solver,
+            tol=min(private.tol, RIDGE_GAP) if self.uses_ridge else private.tol,
+            max_iter=private.max_iter,
+            callback=private.callback,
+            ridge=self.ridge_weight,
+        )
+        if self.uses_ridge and not done.gap <= RIDGE_GAP:
+            raise ValueError(
+                f"max_iter must let the solver reach the relative gap of {RIDGE_GAP:g} that the guarantee counts on; "
+                "it stopped before, and nothing is released."
+            )
+        return done
+
+    def noised(self, matrix: Array, link: Link, cset: ConstraintSet, n: int, noise: Noise) -> Array:
+        """The clipped matrix plus noise on every entry, before any post-processing."""
+        alpha = require_alpha(cset, "output perturbation")
+        if not self.uses_ridge:
+            return noise.laplace_entries(matrix, alpha=alpha, epsilon=self.epsilon, count=1)
+        return noise.gaussian(
+            np.clip(matrix, -alpha, alpha),
+            sensitivity=self.l2_sensitivity(link, cset, n),
+            multiplier=self.multiplier,
+            rounding=math.sqrt(matrix.size),
+        )
+
+    def postprocessed(self, matrix: Array, cset: ConstraintSet) -> Array:
+        """The noised matrix after ``postprocess``."""
+        if self.postprocess == "project":
+            return cset.project(matrix, tol=1e-6)
+        if self.postprocess == "rank":
+            assert self.rank is not None
+            left, values, right = np.linalg.svd(matrix, full_matrices=False)
+            return np.asarray((left[:, : self.rank] * values[: self.rank]) @ right[: self.rank], dtype=np.float64)
+        return matrix
+
+    def answered(self, solution: Completion, cset: ConstraintSet, noise: Noise) -> Array:
+        """The named entries, clipped and noised, in their order."""
+        assert self.entries is not None
+        rows, cols = np.array(self.entries).T
+        return noise.laplace_entries(
+            solution.predict(rows, cols),
+            alpha=require_alpha(cset, "output perturbation"),
+            epsilon=self.epsilon,
+            count=len(self.entries),
+        )
+
+    def _complete(
+        self, obs: Observations, link: Link, cset: ConstraintSet, noise: Noise, options: SolverOptions
+    ) -> Completion:
+        if self.entries is not None:
+            for row, col in self.entries:
+                check_integer("entries (row)", row, low=0, high=obs.shape[0] - 1)
+                check_integer("entries (column)", col, low=0, high=obs.shape[1] - 1)
+        return self._noised_solution(self.solution(obs, link, cset, options), link, cset, len(obs), noise)
+
+    def _noised_solution(
+        self, solution: Completion, link: Link, cset: ConstraintSet, n: int, noise: Noise
+    ) -> Completion:
+        # The wall: from here on only what is noised goes on, without any fact of the solve.
+        if self.entries is not None:
+            values = self.answered(solution, cset, noise)
+            return solution.without_facts(NamedEntries(solution.shape, self.entries, values))
+        matrix = self.noised(solution.matrix, link, cset, n, noise)
+        return solution.without_facts(DenseEstimate(self.postprocessed(matrix, cset)))
+
+    # Experiments --------------------------------------------------------------------------------------------------
+
+    @property
+    def solution_key(self) -> tuple[str, float]:
+        """Equal for mechanisms whose ``solution`` on the same data is the same; ("ridge", 0) is that of ``Clear``."""
+        return ("ridge", self.ridge_weight)
+
+    def simulate(
+        self, solution: Completion, link: Link, cset: ConstraintSet, n: int, *, rng: int | np.random.Generator
+    ) -> Release:
+        """A simulated release from a ``solution`` computed before, for experiments that make many of one solve.
+
+        ``n`` is the number of observed entries. ``ValueError`` for ``obmc.SECURE``: a real release solves for itself.
+        """
+        noise = noise_from(rng)
+        if not noise.simulated:
+            raise ValueError("rng must be a seed or a Generator to simulate with: a release is made by release().")
+        statement = self._statement(link, cset, solution.shape, noise)
+        return Release(self._noised_solution(solution, link, cset, n, noise), statement)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedEntries:
+    """An estimate of which only some entries are known; all others are nan."""
+
+    shape: tuple[int, int]
+    entries: tuple[tuple[int, int], ...]
+    values: Array
+
+    def dense(self) -> Array:
+        matrix = np.full(self.shape, np.nan)
+        rows, cols = np.array(self.entries).T
+        matrix[rows, cols] = self.values
+        return matrix
+
+    def at(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
+        known = dict(zip(self.entries, self.values, strict=True))
+        pairs = zip(rows.tolist(), cols.tolist(), strict=True)
+        return np.array([known.get((row, col), math.nan) for row, col in pairs], dtype=np.float64)
+
+    def row(self, row: int) -> Array:
+        cols = np.arange(self.shape[1])
+        return self.at(np.full(len(cols), row), cols)
+
+    def singular_values(self) -> Array:
+        return np.zeros(0)
+
+    @property
+    def blocks(self) -> Iterator[Array]:
+        for row in range(self.shape[0]):
+            yield self.row(row)[None, :]
+
+
+def output_multiplier(
+    obs: Observations, link: Link, cset: ConstraintSet, entry: tuple[int, int], tol: float = 1e-7
+) -> float:
+    """||Mhat - Mhat'||_1 / (2 alpha): by how much the paper's OutP understates epsilon for one flip of these data.
+
+    The exact privacy loss of the whole matrix for this pair of data sets is this number times the nominal epsilon. It
+    is computed from the private ratings: for the owner's eyes, never part of a release. Two solves.
+    """
+    alpha = require_alpha(cset, "output perturbation")
+    solutions = [
+        cset.clip(minimise(likelihood(link, data.signs), obs.omega, link, cset, tol=tol).matrix)
+        for data in (obs, obs.flip(entry))
+    ]
+    return float(np.abs(solutions[0] - solutions[1]).sum()) / (2.0 * alpha)
+
+
+def _pairs(entries: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    try:
+        pairs = tuple((int(row), int(col)) for row, col in entries)
+    except (TypeError, ValueError):
+        raise ValueError(f"entries must be (row, column) pairs of whole numbers, got {entries!r}.") from None
+    if not pairs or len(set(pairs)) != len(pairs):
+        raise ValueError("entries must name at least one entry, and every entry once.")
+    return pairs
