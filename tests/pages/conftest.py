@@ -1,0 +1,73 @@
+"""The pages in Streamlit's own test harness, with a worker thread in place of worker processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from obmc.experiments.jobs import JobRunner
+from obmc.experiments.store import MemoryStore
+from pages.parts import background
+
+MAIN = Path(__file__).parents[2] / "pages" / "main.py"
+PATIENCE = 60.0
+
+Open = Callable[..., AppTest]
+Settle = Callable[[AppTest], AppTest]
+
+
+@pytest.fixture
+def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[JobRunner]:
+    """The runner that the pages use for the length of the test."""
+    with ThreadPoolExecutor(1) as executor:
+        made = JobRunner(executor, MemoryStore())
+        monkeypatch.setattr(background, "JobRunner", lambda store: made)
+        st.cache_resource.clear()
+        yield made
+        made.close()
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def open_page(runner: JobRunner) -> Open:
+    """Open a page of the dashboard with these parameters in its address."""
+
+    def opened(page: str | None = None, settle: bool = True, **address: str) -> AppTest:
+        at = AppTest.from_file(str(MAIN), default_timeout=PATIENCE)
+        for key, text in address.items():
+            at.query_params[key] = text
+        at.run()
+        if page is not None:
+            at.switch_page(page).run()
+        return settled(at) if settle else at
+
+    return opened
+
+
+@pytest.fixture
+def settle() -> Settle:
+    """Run a page until nothing is being computed any more."""
+    return settled
+
+
+def settled(at: AppTest) -> AppTest:
+    """Run until nothing is being computed any more; no page may raise."""
+    end = time.monotonic() + PATIENCE
+    while is_busy(at):
+        assert time.monotonic() < end, "the page is still computing"
+        time.sleep(0.05)
+        at.run()
+    assert not at.exception, at.exception[0].value
+    return at
+
+
+def is_busy(at: AppTest) -> bool:
+    return any("Computing" in info.value or "Waiting" in info.value for info in at.info) or any(
+        button.label == "Cancel" for button in at.button
+    )

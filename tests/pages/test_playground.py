@@ -1,0 +1,261 @@
+"""The Playground: what it shows for every mechanism and data set, and how it answers wrong input."""
+
+from __future__ import annotations
+
+import base64
+import json
+from concurrent.futures import Future
+from threading import Event
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from obmc import limits
+from obmc.experiments.jobs import JobRunner
+from obmc.offers import CALIBRATIONS, OFFERS
+from obmc.privacy import Guarantee
+from obmc.single import Setting, find_problem, run
+
+PAGE = "playground.py"
+SMALL = {"size": "20", "obs": "0.6"}
+
+
+def scores(at: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in at.metric}
+
+
+def setting_of(at: AppTest) -> Setting:
+    return at.session_state["_playground_shown"][1]
+
+
+def pictures(at: AppTest) -> list[np.ndarray]:
+    """The values of the heat maps, in the order of the page, without the colour key."""
+    found = []
+    for chart in at.get("plotly_chart")[:-1]:
+        z = json.loads(chart.proto.spec)["data"][0]["z"]
+        shape = tuple(int(n) for n in z["shape"].split(","))
+        found.append(np.frombuffer(base64.b64decode(z["bdata"]), dtype=z["dtype"]).reshape(shape))
+    return found
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize("noise", ["logistic", "gaussian"])
+@pytest.mark.parametrize("key", OFFERS)
+def test_every_mechanism_shows_its_own_numbers(open_page, key, noise, calibration):
+    at = open_page(PAGE, mech=key, noise=noise, cal=calibration, eps="2", **SMALL)
+    setting = setting_of(at)
+    offer = OFFERS[key]
+    assert (setting.noise, setting.epsilon, setting.mechanism) == (noise, 2.0, offer.spec(calibration))
+    again = run(setting)
+    expected = {"Clear (no noise)": f"{run(setting.clear()).score:.3f}", "All zeros": "1.000"}
+    if offer.private:
+        expected[offer.label] = f"{again.score:.3f}"
+    assert scores(at) == expected
+    problem = find_problem(setting)
+    truth, signs, estimate, error = pictures(at)
+    np.testing.assert_allclose(truth, problem.truth, atol=1e-6)
+    np.testing.assert_array_equal(np.nan_to_num(signs), problem.train.to_dense())
+    np.testing.assert_array_equal(estimate, again.estimate)
+    np.testing.assert_allclose(error, again.estimate - problem.truth, atol=1e-5)
+
+
+@pytest.mark.parametrize("key", OFFERS)
+def test_the_guarantee_is_told_in_its_own_words(open_page, key):
+    at = open_page(PAGE, mech=key, **SMALL)
+    guarantee: Guarantee = setting_of(at).guarantee
+    shown = " ".join(text.value for text in at.markdown).replace("\\", "")
+    assert guarantee.headline in shown
+    for topic, text in guarantee.sentences("student"):
+        assert f"**{topic}.** {text}" in shown
+    at.segmented_control(key="audience").set_value("expert").run()
+    shown = " ".join(text.value for text in at.markdown)
+    for topic, text in guarantee.sentences("expert"):
+        assert f"**{topic}.** {text}" in shown
+
+
+def test_facts_that_the_noise_does_not_cover_are_not_told(open_page):
+    at = open_page(PAGE, mech="outp", cal="paper", **SMALL)
+    facts = at.table[-1].value["Value"]
+    assert facts["Iterations"] == "–" and facts["Certified gap"] == "–" and facts["Seconds"] == "–"
+    assert any("not told" in caption.value for caption in at.caption)
+    at = open_page(PAGE, mech="inp", **SMALL)
+    facts = at.table[-1].value["Value"]
+    assert int(facts["Iterations"]) > 0 and float(facts["Certified gap"]) <= 1e-4
+    assert not any("not told" in caption.value for caption in at.caption)
+
+
+def test_the_slider_moves_the_number_and_the_picture(open_page, settle):
+    at = open_page(PAGE, mech="inp", **SMALL)
+    before = pictures(at)
+    settle(at.select_slider(key="eps_slider").set_value(20.0).run())
+    assert at.number_input(key="eps").value == 20.0
+    assert setting_of(at).epsilon == 20.0
+    after = pictures(at)
+    np.testing.assert_array_equal(before[0], after[0])
+    assert np.abs(before[2] - after[2]).max() > 0.01
+
+
+def test_a_number_between_the_slider_s_stops_is_kept(open_page):
+    at = open_page(PAGE, mech="inp", eps="3.3", **SMALL)
+    assert at.select_slider(key="eps_slider").value == 3.0
+    assert setting_of(at).epsilon == 3.3
+    assert any(caption.value == "Epsilon is 3.3." for caption in at.caption)
+
+
+EXTREMES = [
+    *({"eps": text} for text in ("0.1", "20")),
+    *({"alpha": text} for text in ("0.1", "10")),
+    *({"noise": "gaussian", "sigma": text} for text in ("0.05", "5")),
+    *({"rank": text} for text in ("1", "20")),
+    *({"radius": text} for text in ("0.05", "2")),
+    *({"obs": text} for text in ("0.01", "1")),
+    *({"size": text} for text in ("20", "200")),
+    *({"seed": text} for text in ("0", "2147483647")),
+    {"noise": "gaussian", "sigma": "0.05", "alpha": "10", "rank": "20", "radius": "2", "obs": "1", "eps": "0.1"},
+]
+
+
+@pytest.mark.parametrize("address", EXTREMES, ids=lambda address: " ".join(address.values()))
+def test_every_control_at_its_ends(open_page, address):
+    at = open_page(PAGE, mech="inp", **{**SMALL, **address})
+    assert not at.warning
+    if at.error:
+        # Too few entries observed: then all signs may be equal, which is said.
+        assert address == {"obs": "0.01"} and "same sign" in at.error[0].value
+    else:
+        assert np.isfinite(float(scores(at)["InP"].replace(",", "")))
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "kept"),
+    [
+        ("eps", "banana", limits.EPSILON.default),
+        ("eps", "0", limits.EPSILON.default),
+        ("eps", "-1", limits.EPSILON.default),
+        ("eps", "nan", limits.EPSILON.default),
+        ("eps", "inf", limits.EPSILON.default),
+        ("eps", "1e999", limits.EPSILON.default),
+        ("eps", "", limits.EPSILON.default),
+        ("alpha", "-3", limits.ALPHA.default),
+        ("rank", "1.5", limits.RANK.default),
+        ("rank", "1000000", limits.RANK.default),
+        ("obs", "0", limits.RATIO.default),
+        ("obs", "1.0001", limits.RATIO.default),
+        ("size", "100000", limits.SIZE.default),
+        ("seed", "-1", limits.SEED.default),
+        ("seed", "99999999999999999999", limits.SEED.default),
+        ("noise", "poisson", "Logistic"),
+        ("data", "../../etc/passwd", "Synthetic"),
+        ("mech", "<script>alert(1)</script>", "Clear"),
+        ("cal", "**", "Rigorous"),
+    ],
+)
+def test_a_wrong_address_is_answered_and_falls_back(open_page, key, text, kept):
+    at = open_page(PAGE, settle=False, **{"size": "20", key: text})
+    assert not at.exception
+    (warning,) = at.warning
+    said = warning.value.replace("\\", "")
+    assert said.startswith(f"The address has {key}={text[:40]}.") and "must be" in said
+    assert at.session_state[key] == kept
+
+
+def test_the_note_about_an_address_goes_when_a_control_is_moved(open_page, settle):
+    at = open_page(PAGE, eps="banana", **SMALL)
+    assert len(at.warning) == 1
+    settle(at.number_input(key="seed").set_value(3).run())
+    assert not at.warning
+
+
+def test_a_choice_may_be_written_in_any_case(open_page):
+    at = open_page(PAGE, mech="InP+", **SMALL) if "inp+" in OFFERS else open_page(PAGE, mech="OBJP", **SMALL)
+    assert not at.warning
+    assert setting_of(at).mechanism.name in ("InP+", "ObjP")
+
+
+def test_while_a_run_is_computed_the_last_one_stays(open_page, settle, runner: JobRunner):
+    at = open_page(PAGE, mech="inp", **SMALL)
+    before = scores(at)
+    free = Event()
+    blocked: Future[bool] = runner.executor.submit(free.wait, 30)
+    try:
+        at.number_input(key="eps").set_value(0.1).run()
+        assert any("free worker" in info.value or "Computing" in info.value for info in at.info)
+        assert scores(at) == before
+        assert any("last finished" in caption.value for caption in at.caption)
+    finally:
+        free.set()
+    assert blocked.result()
+    settle(at)
+    assert scores(at) != before and scores(at)["InP"] == f"{run(setting_of(at)).score:.3f}"
+
+
+def test_settings_that_observe_one_class_are_refused_in_a_sentence(open_page):
+    seed = next(seed for seed in range(100) if _is_refused(Setting(size=20, ratio=0.01, seed=seed)))
+    at = open_page(PAGE, size="20", obs="0.01", seed=str(seed))
+    (error,) = at.error
+    assert "same sign" in error.value or "observe an entry" in error.value
+    assert not at.metric
+
+
+def _is_refused(setting: Setting) -> bool:
+    try:
+        find_problem(setting)
+    except ValueError:
+        return True
+    return False
+
+
+def test_missing_data_are_offered_and_all_else_works(open_page, settle, empty_data_home, monkeypatch):
+    from obmc.experiments import draws
+    from obmc.single import _titles
+
+    for cache in (_titles, draws._kept, draws._movielens):
+        cache.cache_clear()
+    at = open_page(PAGE, data="ml-100k", size="20")
+    assert "MovieLens 100K is not on this machine" in at.info[0].value
+    assert [button.label for button in at.button] == ["Download now"]
+    assert not at.metric
+    settle(at.selectbox(key="data").set_value("Synthetic").run())
+    assert scores(at)["All zeros"] == "1.000"
+
+
+def test_a_failed_download_is_told_in_a_sentence(open_page, empty_data_home, monkeypatch):
+    from obmc.errors import DataNotFoundError
+    from obmc.experiments import draws
+    from obmc.single import _titles
+    from pages.parts import data_offer
+
+    for cache in (_titles, draws._kept, draws._movielens):
+        cache.cache_clear()
+
+    def no_internet(name, progress):
+        progress(10, 100)
+        raise DataNotFoundError(f"{name} could not be downloaded: no internet.")
+
+    monkeypatch.setattr(data_offer, "fetch", no_internet)
+    at = open_page(PAGE, data="rc")
+    at.button(key="fetch-rc").click().run()
+    assert [error.value for error in at.error] == ["rc could not be downloaded: no internet."]
+    assert not at.exception
+
+
+@pytest.mark.data
+def test_restaurants_show_accuracy_lines_and_what_a_person_likes(open_page, settle):
+    at = open_page(PAGE, data="rc", mech="inp", eps="8")
+    setting = setting_of(at)
+    problem = find_problem(setting)
+    found = run(setting)
+    test = problem.test
+    right = np.mean(np.where(found.estimate[test.rows, test.cols] >= 0, 1, -1) == test.signs)
+    sign = 1 if problem.train.positive_share >= 0.5 else -1
+    assert scores(at)["InP"] == f"{right:.1%}"
+    assert scores(at)["Majority class"] == f"{np.mean(test.signs == sign):.1%}"
+    assert len(pictures(at)) == 2
+    settle(at.selectbox(key="user").set_value(5).run())
+    titles = list(at.table[-1].value.index)
+    rated = set(problem.rated.items["title"].to_numpy()[problem.train.cols[problem.train.rows == 5]])
+    names = problem.rated.items["title"].to_numpy()
+    ranked = [names[col] for col in np.argsort(-found.estimate[5], kind="stable")]
+    assert titles and not rated & set(titles)
+    assert titles == [name for name in ranked if name not in rated][: len(titles)]
