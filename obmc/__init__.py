@@ -15,10 +15,12 @@ from obmc.mechanisms import (
 )
 from obmc.observations import Observations
 from obmc.privacy import SECURE, BudgetExceeded, Guarantee, Ledger
+from obmc.privacy.audit import Audit, audit
 from obmc.solvers import Completion, complete
 
 __all__ = [
     "SECURE",
+    "Audit",
     "BudgetExceeded",
     "Clear",
     "Completion",
@@ -35,6 +37,7 @@ __all__ = [
     "OutputPerturbation",
     "RatingsError",
     "Release",
+    "audit",
     "complete",
     "datasets",
     "metrics",

@@ -1,5 +1,6 @@
 """Data sets: made ones, the paper's real ones, and one's own ratings."""
 
+from obmc.datasets.bridge import Bridge, bridge
 from obmc.datasets.download import fetch
 from obmc.datasets.movielens import movielens_100k
 from obmc.datasets.registry import DATA_SETS, RatedItems, is_available, load
@@ -8,8 +9,10 @@ from obmc.datasets.synthetic import SyntheticProblem, synthetic
 
 __all__ = [
     "DATA_SETS",
+    "Bridge",
     "RatedItems",
     "SyntheticProblem",
+    "bridge",
     "fetch",
     "is_available",
     "load",

@@ -109,13 +109,8 @@ class GradientOracle:
         if clip is None and mechanism.uses_matching(self._link):
             # h(x) is public, so noise on the bit is noise on the gradient, and a release can stay on whole numbers.
             return self._link.probability(point) - mechanism.noised(self._bits, 1.0, 0.0, self._noise)
-        if mechanism.uses_matching(self._link):
-            exact = self._link.probability(point) - self._bits
-        else:
-            exact = -self._signs * self._link.score(self._signs * point)
-        limit = math.inf if clip is None else clip
-        sensitivity = mechanism.sensitivity(self._link, self._alpha)
-        return mechanism.noised(np.clip(exact, -limit, limit), sensitivity, 1.0, self._noise)
+        exact = mechanism.clamped_gradient(point, self._signs, self._link)
+        return mechanism.noised(exact, mechanism.sensitivity(self._link, self._alpha), 1.0, self._noise)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +172,15 @@ class GradientPerturbation(Mechanism):
         # With the matching loss the bound holds on the whole line, whatever alpha.
         bound = 1.0 if alpha is None else alpha
         return accounting.clamp_sensitivity(link, bound, self.effective_clip(link), loss)
+
+    def clamped_gradient(self, x: Array, signs: Array, link: Link) -> Array:
+        """The entries of grad f at the values x on Omega, clamped to [-C, C], before any noise, shape (n,)."""
+        if self.uses_matching(link):
+            exact = link.probability(x) - (1.0 + signs) / 2.0
+        else:
+            exact = -signs * link.score(signs * x)
+        clip = self.effective_clip(link)
+        return exact if clip is None else np.clip(exact, -clip, clip)
 
     @property
     def multiplier(self) -> float:
@@ -241,9 +245,11 @@ class GradientPerturbation(Mechanism):
     def _complete(
         self, obs: Observations, link: Link, cset: ConstraintSet, noise: Noise, options: SolverOptions
     ) -> Completion:
-        check_number("tol", options.tol, low=0.0, high=1.0, open_low=True, open_high=True)
         # The wall: the loop gets the oracle, never the observations.
-        oracle = GradientOracle(obs, self, link, cset.alpha, noise)
+        return self._descend(GradientOracle(obs, self, link, cset.alpha, noise), link, cset, options)
+
+    def _descend(self, oracle: GradientOracle, link: Link, cset: ConstraintSet, options: SolverOptions) -> Completion:
+        check_number("tol", options.tol, low=0.0, high=1.0, open_low=True, open_high=True)
         if self.calibration == "paper":
             steps: Steps = BarzilaiBorwein(link.max_density if self.uses_matching(link) else 1.0 / link.sigma**2)
         else:

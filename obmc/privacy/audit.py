@@ -1,0 +1,461 @@
+"""Auditing: an attack on a mechanism that proves, with a stated confidence, how much it reveals at least.
+
+Fix two data sets that differ in one sign, run the mechanism N times on each, and reduce each run to a number. The first
+quarter of the runs chooses an event and which of the two worlds it speaks for; on the rest its two probabilities are
+bounded by Clopper and Pearson's intervals. If the mechanism is (eps, delta)-DP, then P(event | one) <= e^eps
+P(event | other) + delta, so
+
+    eps >= log( (P_low(event | one) - delta) / P_up(event | other) )
+
+with the stated confidence, whatever the attack. An audit can refute a claim and never confirm one.
+
+References: Jagielski, Ullman and Oprea 2020; theory section 7.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from obmc.constraints import ConstraintSet
+from obmc.errors import check_choice, check_integer, check_number
+from obmc.links import Link
+from obmc.mechanisms.base import LocalMechanism, Mechanism, SolverOptions
+from obmc.mechanisms.clear import Clear
+from obmc.mechanisms.gradient import GradientOracle, GradientPerturbation
+from obmc.mechanisms.objective import ObjectivePerturbation
+from obmc.mechanisms.output import OutputPerturbation
+from obmc.observations import Observations, as_generator
+from obmc.privacy import accounting
+from obmc.privacy.guarantee import number
+from obmc.privacy.noise import Noise, SimulatedNoise
+from obmc.solvers import complete
+from obmc.solvers.completion import Callback, Progress
+
+Array = NDArray[np.float64]
+
+STATISTICS = ("transcript", "final")
+CANDIDATES = 20
+SELECTION = 0.25
+
+
+@dataclass(frozen=True)
+class Event:
+    """``statistic >= threshold`` (``above``) or ``< threshold``, taken as a sign of world ``speaks_for`` (0 or 1)."""
+
+    threshold: float
+    above: bool
+    speaks_for: int
+
+    def happens(self, scores: Array) -> NDArray[np.bool_]:
+        """Where the event happens, shape of ``scores``."""
+        inside = scores >= self.threshold
+        return inside if self.above else ~inside
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What an audit found.
+
+    Attributes
+    ----------
+    lower_bound
+        The true epsilon is at least this, with ``confidence`` (0 where nothing was shown).
+    confidence
+        Of the statement, after the correction for ``comparisons``.
+    exact
+        The exact privacy loss of everything that the mechanism lets out, for this pair of data sets: nan if unknown.
+    ceiling
+        The largest lower bound that so many runs can show.
+    claimed, proven, delta
+        What was asked of the mechanism, what its guarantee proves for its scope, and the delta of both.
+    entry, runs, statistic, observed
+        The flipped entry, the runs per world, which statistic, and in words what the attacker looked at.
+    scores
+        The statistic of all runs in the two worlds, shape (runs,) each: world 0 has the data as given, world 1 the
+        flipped sign.
+    event
+        The event that was chosen on the first quarter of the runs.
+    true_hits, false_hits, evaluated
+        How often it happened on the rest in the world it speaks for, in the other one, and out of how many.
+    """
+
+    mechanism: str
+    lower_bound: float
+    confidence: float
+    exact: float
+    ceiling: float
+    claimed: float
+    proven: float
+    delta: float
+    entry: tuple[int, int]
+    runs: int
+    statistic: str
+    observed: str
+    comparisons: int
+    scores: tuple[Array, Array]
+    event: Event
+    true_hits: int
+    false_hits: int
+    evaluated: int
+
+    @property
+    def refutes(self) -> bool:
+        """Whether the claimed epsilon is refuted."""
+        return self.lower_bound > self.claimed
+
+    @property
+    def verdict(self) -> str:
+        """What the audit says, in two sentences."""
+        share = f"{100 * self.confidence:g} %"
+        found = f"With {share} confidence the true epsilon is at least {number(self.lower_bound)}"
+        if math.isinf(self.claimed):
+            return (
+                f"{found}; nothing was promised, and {self.evaluated:,} runs cannot show more than {self.ceiling:.2f}."
+            )
+        if self.refutes:
+            return f"{found}, which is more than the {number(self.claimed)} that was asked for: it does not hold."
+        return (
+            f"{found}, which does not contradict the {number(self.claimed)} that was asked for. "
+            "An audit can refute a claim and never confirm one."
+        )
+
+    def roc(self) -> tuple[Array, Array]:
+        """False and true positive rates of all thresholds on all runs, from (0, 0) to (1, 1), for a plot."""
+        zero, one = self.scores
+        thresholds = np.unique(np.concatenate([zero, one]))[::-1]
+        rates = [_counts_above(values, thresholds) / len(values) for values in (zero, one)]
+        false, true = (np.concatenate([[0.0], rate, [1.0]]) for rate in rates)
+        # World 1 may be the one with the smaller scores; the curve is drawn above the diagonal.
+        return (false, true) if float(np.trapezoid(true, false)) >= 0.5 else (true, false)
+
+
+def audit(
+    mechanism: Mechanism,
+    obs: Observations,
+    link: Link,
+    cset: ConstraintSet,
+    runs: int = 2000,
+    rng: int | np.random.Generator = 0,
+    entry: tuple[int, int] | None = None,
+    statistic: str = "transcript",
+    *,
+    confidence: float = 0.95,
+    comparisons: int = 1,
+    tol: float = 1e-6,
+    callback: Callback | None = None,
+) -> Audit:
+    """Attack a mechanism on one pair of neighbouring data sets and bound its epsilon from below.
+
+    Parameters
+    ----------
+    mechanism
+        What is attacked.
+    obs, link, cset
+        One data set and the settings; the other data set has one sign flipped.
+    runs
+        N per world, at least 40. The bound cannot exceed about log(N / 5).
+    rng
+        Seed or generator. Audits are simulations.
+    entry
+        The observed (row, column) whose sign is flipped; None: of 20 random observed entries the one whose flip changes
+        the estimate most in L2 norm (any of them where the statistic does not depend on the estimate).
+    statistic
+        "transcript": what the mechanism lets out, reduced to a likelihood ratio (the noised bit; the noised gradients;
+        the noised matrix). "final": the completed matrix at the flipped entry, with a solve for every run.
+    confidence
+        In (0, 1).
+    comparisons
+        How many audits will be looked at together; the statement holds for all of them at once (Bonferroni).
+    tol
+        For the solves.
+    callback
+        Called now and then with the number of runs done; returning False raises ``InterruptedError``.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument that is out of range.
+    """
+    count = check_integer("runs", runs, low=40, high=10_000_000)
+    level = check_number("confidence", confidence, low=0.0, high=1.0, open_low=True, open_high=True)
+    tried = check_integer("comparisons", comparisons, low=1)
+    check_choice("statistic", statistic, STATISTICS)
+    options = SolverOptions(tol=check_number("tol", tol, low=0.0, high=1.0, open_low=True, open_high=True))
+    generator = as_generator(rng)
+    statement = mechanism.guarantee(link, cset, obs.shape)
+    for_entry, for_noise = generator.spawn(2)
+    needs_estimate = statistic == "final" or isinstance(mechanism, OutputPerturbation | Clear)
+    flipped = _choose_entry(mechanism, obs, link, cset, entry, for_entry, options, needs_estimate)
+    attack = _attack(mechanism, Pair(obs, obs.flip(flipped), flipped), link, cset, options, statistic)
+    scores = _collect(attack, count, SimulatedNoise(for_noise), callback)
+    error = (1.0 - level) / tried / 2.0
+    first = round(SELECTION * count)
+    event = _choose_event((scores[0][:first], scores[1][:first]), count - first, statement.delta, error)
+    hits = [int(event.happens(values[first:]).sum()) for values in scores]
+    true_hits, false_hits = hits[event.speaks_for], hits[1 - event.speaks_for]
+    evaluated = count - first
+    return Audit(
+        mechanism=mechanism.label,
+        lower_bound=float(_bound(np.array([true_hits]), np.array([false_hits]), evaluated, statement.delta, error)[0]),
+        confidence=level,
+        exact=attack.exact,
+        ceiling=float(_bound(np.array([evaluated]), np.array([0]), evaluated, statement.delta, error)[0]),
+        claimed=statement.claimed,
+        proven=statement.epsilon,
+        delta=statement.delta,
+        entry=flipped,
+        runs=count,
+        statistic=statistic,
+        observed=attack.observed,
+        comparisons=tried,
+        scores=scores,
+        event=event,
+        true_hits=true_hits,
+        false_hits=false_hits,
+        evaluated=evaluated,
+    )
+
+
+# The statistics of two binomials ----------------------------------------------------------------------------------
+
+
+def _bound(true_hits: NDArray, false_hits: NDArray, n: int, delta: float, error: float) -> Array:
+    """log((P_low - delta) / P_up), at least 0; each probability's bound fails with probability ``error``."""
+    low = stats.beta.ppf(error, true_hits, n - true_hits + 1)
+    up = stats.beta.ppf(1.0 - error, false_hits + 1, n - false_hits)
+    low, up = np.where(true_hits == 0, 0.0, low), np.where(false_hits == n, 1.0, up)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.maximum(np.where(low > delta, np.log((low - delta) / up), 0.0), 0.0)
+
+
+def _counts_above(values: Array, thresholds: Array) -> Array:
+    return (len(values) - np.searchsorted(np.sort(values), thresholds, side="left")).astype(np.float64)
+
+
+def _choose_event(scores: tuple[Array, Array], n: int, delta: float, error: float) -> Event:
+    """The event whose bound would be largest if the rest of the runs behaved like these."""
+    thresholds = np.unique(np.concatenate(scores))
+    size = len(scores[0])
+    above = [np.round(_counts_above(values, thresholds) * (n / size)).astype(np.int64) for values in scores]
+    best, chosen = -1.0, Event(math.inf, True, 1)
+    for world in (0, 1):
+        for upward in (True, False):
+            counts = [above[w] if upward else n - above[w] for w in (world, 1 - world)]
+            bounds = _bound(counts[0], counts[1], n, delta, error)
+            where = int(np.argmax(bounds))
+            if bounds[where] > best:
+                best, chosen = float(bounds[where]), Event(float(thresholds[where]), upward, world)
+    return chosen
+
+
+# The attacks ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two neighbouring data sets, as given and with the sign of ``entry`` flipped."""
+
+    given: Observations
+    flipped: Observations
+    entry: tuple[int, int]
+
+    def world(self, number_of_world: int) -> Observations:
+        return self.flipped if number_of_world else self.given
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """How one run is reduced to a number, ``score(world, noise)``; ``exact`` is the pair's true loss, or nan."""
+
+    observed: str
+    exact: float
+    score: Callable[[int, Noise], float]
+
+
+def _attack(
+    mechanism: Mechanism, pair: Pair, link: Link, cset: ConstraintSet, options: SolverOptions, statistic: str
+) -> Attack:
+    if isinstance(mechanism, Clear):
+        return _attack_clear(pair, link, cset, options)
+    if isinstance(mechanism, OutputPerturbation):
+        return _attack_output(mechanism, pair, link, cset, options, statistic)
+    sees_signs = isinstance(mechanism, ObjectivePerturbation) and not mechanism.is_linear(link)
+    if isinstance(mechanism, LocalMechanism) and not sees_signs:
+        exact = mechanism.guarantee(link, cset, pair.given.shape).epsilon
+        if statistic == "transcript":
+            return _attack_label(mechanism, pair, link, exact)
+        return _attack_final(mechanism, pair, link, cset, options, exact)
+    if isinstance(mechanism, GradientPerturbation) and statistic == "transcript":
+        return _attack_gradient(mechanism, pair, link, cset, options)
+    return _attack_final(mechanism, pair, link, cset, options, math.nan)
+
+
+def _attack_label(mechanism: LocalMechanism, pair: Pair, link: Link, exact: float) -> Attack:
+    """The noised label of the flipped entry: its likelihood ratio grows with it."""
+    place = pair.given.index_of(pair.entry)
+
+    def score(world: int, noise: Noise) -> float:
+        return float(mechanism._noised_labels(pair.world(world), link, noise)[place])
+
+    return Attack("the noised label of the flipped entry", exact, score)
+
+
+def _attack_final(
+    mechanism: Mechanism, pair: Pair, link: Link, cset: ConstraintSet, options: SolverOptions, exact: float
+) -> Attack:
+    row, col = np.array([pair.entry[0]]), np.array([pair.entry[1]])
+
+    def score(world: int, noise: Noise) -> float:
+        done = mechanism._complete(pair.world(world), link, cset, noise, options)
+        return float(done.predict(row, col)[0])
+
+    return Attack("the completed matrix at the flipped entry", exact, score)
+
+
+def _attack_clear(pair: Pair, link: Link, cset: ConstraintSet, options: SolverOptions) -> Attack:
+    matrices = [complete(pair.world(w), link, cset, tol=options.tol).matrix for w in (0, 1)]
+    direction = matrices[1] - matrices[0]
+    values = [float(np.vdot(matrix, direction)) for matrix in matrices]
+    exact = math.inf if np.any(direction) else 0.0
+    return Attack("the completed matrix", exact, lambda world, noise: values[world])
+
+
+def _attack_output(
+    mechanism: OutputPerturbation,
+    pair: Pair,
+    link: Link,
+    cset: ConstraintSet,
+    options: SolverOptions,
+    statistic: str,
+) -> Attack:
+    """Two solves in all; the noise is drawn for every run."""
+    solutions = [mechanism.solution(pair.world(w), link, cset, options) for w in (0, 1)]
+    n = len(pair.given)
+    std = mechanism.noise_std(link, cset, n)
+    if mechanism.entries is not None:
+        rows, cols = np.array(mechanism.entries).T
+        clean = [cset.clip(done.predict(rows, cols)) for done in solutions]
+    else:
+        clean = [cset.clip(done.matrix) for done in solutions]
+    if mechanism.uses_ridge:
+        distance = float(np.linalg.norm(clean[1] - clean[0]))
+        exact = accounting.gaussian_epsilon(mechanism.failure, std / distance) if distance > 0.0 else 0.0
+    else:
+        exact = math.sqrt(2.0) * float(np.abs(clean[1] - clean[0]).sum()) / std
+    if mechanism.entries is not None:
+        return Attack(
+            "the answers about the named entries",
+            exact,
+            lambda world, noise: _laplace_ratio(mechanism.answered(solutions[world], cset, noise), clean, std),
+        )
+
+    def released(world: int, noise: Noise) -> Array:
+        return mechanism.postprocessed(mechanism.noised(clean[world], link, cset, n, noise), cset)
+
+    if statistic == "final":
+        known = exact if mechanism.postprocess is None else math.nan
+        return Attack(
+            "the released matrix at the flipped entry",
+            known,
+            lambda world, noise: float(released(world, noise)[pair.entry]),
+        )
+    if mechanism.postprocess is not None:
+        direction = mechanism.postprocessed(clean[1], cset) - mechanism.postprocessed(clean[0], cset)
+        return Attack(
+            "the released matrix, projected on the direction in which the flip moves it",
+            math.nan,
+            lambda world, noise: float(np.vdot(released(world, noise), direction)),
+        )
+    ratio = _gaussian_ratio if mechanism.uses_ridge else _laplace_ratio
+    return Attack("the released matrix", exact, lambda world, noise: ratio(released(world, noise), clean, std))
+
+
+def _laplace_ratio(values: Array, means: list[Array], std: float) -> float:
+    """log p_1(values) - log p_0(values) for independent Laplace noise of this standard deviation."""
+    return math.sqrt(2.0) / std * float(np.abs(values - means[0]).sum() - np.abs(values - means[1]).sum())
+
+
+def _gaussian_ratio(values: Array, means: list[Array], std: float) -> float:
+    """The same for Gaussian noise."""
+    return float(np.sum((values - means[0]) ** 2) - np.sum((values - means[1]) ** 2)) / (2.0 * std**2)
+
+
+class _RecordingOracle(GradientOracle):
+    """A gradient oracle that notes its question and its answer at one entry: what the transcript says of it."""
+
+    def __init__(self, place: int, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self._place = place
+        self.asked: list[float] = []
+        self.answered: list[float] = []
+
+    def ask(self, x: Array) -> Array:
+        answer = super().ask(x)
+        self.asked.append(float(x[self._place]))
+        self.answered.append(float(answer[self._place]))
+        return answer
+
+
+def _attack_gradient(
+    mechanism: GradientPerturbation, pair: Pair, link: Link, cset: ConstraintSet, options: SolverOptions
+) -> Attack:
+    """All K noised gradients: given the questions, which are public, only the flipped entry's answers tell anything."""
+    place = pair.given.index_of(pair.entry)
+    sign = float(pair.given.signs[place])
+    std = mechanism.noise_std(link, cset)
+    ratio = _laplace_ratio if mechanism.delta is None else _gaussian_ratio
+
+    def score(world: int, noise: Noise) -> float:
+        oracle = _RecordingOracle(place, pair.world(world), mechanism, link, cset.alpha, noise)
+        mechanism._descend(oracle, link, cset, options)
+        asked = cset.clip(np.array(oracle.asked))
+        means = [mechanism.clamped_gradient(asked, np.full(len(asked), y), link) for y in (sign, -sign)]
+        return ratio(np.array(oracle.answered), means, std)
+
+    return Attack("all noised gradients at the flipped entry", math.nan, score)
+
+
+def _choose_entry(
+    mechanism: Mechanism,
+    obs: Observations,
+    link: Link,
+    cset: ConstraintSet,
+    entry: tuple[int, int] | None,
+    generator: np.random.Generator,
+    options: SolverOptions,
+    needs_estimate: bool,
+) -> tuple[int, int]:
+    if entry is not None:
+        place = obs.index_of(entry)
+        return int(obs.rows[place]), int(obs.cols[place])
+    places = generator.choice(len(obs), size=min(CANDIDATES, len(obs)), replace=False)
+    candidates = [(int(obs.rows[k]), int(obs.cols[k])) for k in places]
+    if not needs_estimate:
+        return candidates[0]
+
+    def estimate(data: Observations) -> Array:
+        if isinstance(mechanism, OutputPerturbation):
+            return mechanism.solution(data, link, cset, options).matrix
+        return complete(data, link, cset, tol=options.tol).matrix
+
+    before = estimate(obs)
+    changes = [float(np.linalg.norm(estimate(obs.flip(candidate)) - before)) for candidate in candidates]
+    return candidates[int(np.argmax(changes))]
+
+
+def _collect(attack: Attack, runs: int, noise: Noise, callback: Callback | None) -> tuple[Array, Array]:
+    scores = np.empty((2, runs))
+    told = max(1, runs // 50)
+    for run in range(runs):
+        # The worlds take turns, so that a run of the one and of the other never share noise.
+        for world in (0, 1):
+            scores[world, run] = attack.score(world, noise)
+        if callback is not None and (run + 1) % told == 0 and callback(Progress(run + 1, runs)) is False:
+            raise InterruptedError("the audit was stopped.")
+    return scores[0], scores[1]
