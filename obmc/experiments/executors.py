@@ -15,6 +15,7 @@ import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
@@ -35,6 +36,8 @@ _ONE_THREAD = dict.fromkeys(
     "1",
 )
 _ATTEMPTS = 2
+# How long a Dask scheduler may take to answer.
+CONNECT_SECONDS = 10.0
 
 
 class StoppedError(RuntimeError):
@@ -172,6 +175,8 @@ class LocalExecutor(Executor):
             while (task := self._next()) is not None:
                 if task.future.set_running_or_notify_cancel():
                     process = self._work(task, process)
+                with self._lock:
+                    del self._running[task.future]
         finally:
             self._end(process)
 
@@ -183,6 +188,8 @@ class LocalExecutor(Executor):
                     if lanes:
                         name, tasks = next(iter(lanes.items()))
                         task = tasks.popleft()
+                        # Before the future says that it runs, so that there is no moment when it cannot be stopped.
+                        self._running[task.future] = task
                         if tasks:
                             lanes.move_to_end(name)
                         else:
@@ -197,34 +204,28 @@ class LocalExecutor(Executor):
     def _work(self, task: _Task, process: subprocess.Popen[bytes] | None) -> subprocess.Popen[bytes] | None:
         """Have the task done; returns the worker for the next one."""
         ended = ""
-        found: bytes | None = None
         for _ in range(_ATTEMPTS):
             if process is None or process.poll() is not None:
                 self._end(process)
                 process = self._start()
             with self._lock:
-                if task.stopped:
-                    break
                 task.process = process
-                self._running[task.future] = task
-            found = _exchange(process, task.payload)
+                stopped = task.stopped
+            found = None if stopped else _exchange(process, task.payload)
             with self._lock:
-                del self._running[task.future]
                 task.process = None
+                stopped = task.stopped or self._killed.is_set()
             if found is not None:
-                break
+                self._deliver(task, found)
+                return process
+            if stopped:
+                # A future that runs cannot be cancelled; who waits for it learns of it as an exception.
+                task.future.set_exception(StoppedError("the task was stopped while it ran."))
+                self._end(process)
+                return None
             ended = worker.describe(_reap(process))
-            if task.stopped or self._killed.is_set():
-                break
-        if found is None and (task.stopped or self._killed.is_set()):
-            # A Future that runs cannot be cancelled; its waiters learn of it as an exception.
-            task.future.set_exception(StoppedError("the task was stopped while it ran."))
-        elif found is None:
-            task.future.set_exception(
-                WorkerDiedError(f"a worker process ended {ended} in the middle of a task, and so did its replacement.")
-            )
-        else:
-            self._deliver(task, found)
+        message = f"a worker process ended {ended} in the middle of a task, and so did its replacement."
+        task.future.set_exception(WorkerDiedError(message))
         return process
 
     @staticmethod
@@ -348,13 +349,13 @@ def import_package() -> None:
 
 def _dask_client(address: str) -> Any:
     try:
-        from distributed import Client
+        distributed: Any = import_module("distributed")
     except ImportError:
         raise ValueError(
             f"OBMC_DASK or --dask names the scheduler {address}, but Dask is not installed: pip install 'obmc[dask]'."
         ) from None
     try:
-        return Client(address, timeout=10)
+        return distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         raise UnreachableError(
             f"the Dask scheduler at {address} does not answer ({error}): start it, or correct OBMC_DASK or --dask."

@@ -42,6 +42,8 @@ MEASURES: dict[str, Measure] = {
     for measure in (
         Measure("are", "Average relative error", "truth", True, metrics.average_relative_error),
         Measure("sign_accuracy", "Sign accuracy", "test", False, metrics.sign_accuracy),
+        Measure("auc", "Area under the ROC curve", "test", False, metrics.auc),
+        Measure("log_loss", "Log-loss", "test", True, metrics.log_loss),
     )
 }
 
