@@ -1,0 +1,301 @@
+"""Which column is the user, which the item and which the rating: as asked for, by name, or by what is in them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obmc.datasets.reader.codes import HIGH_CODES, NEGATIVE_CODES
+from obmc.datasets.reader.names import COUNT_RANK, ITEM, OTHER, RATING, TIME, USER, Meaning, meaning
+from obmc.datasets.reader.values import DATE_LIKE, MISSING, RATED, read_values
+from obmc.errors import RatingsError
+
+CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?.*|.*\d{1,2}:\d{2}:\d{2}.*")
+# Seconds, milli-, micro- and nanoseconds since 1970 for the years 1980 to 2100, and dates written in one number.
+EPOCHS = tuple((3.1e8 * unit, 4.2e9 * unit) for unit in (1.0, 1e3, 1e6, 1e9))
+WRITTEN_DATES = ((19000101, 21001231), (19000101000000, 21001231235959))
+
+
+@dataclass
+class Profile:
+    """What a sample of a column holds: texts and blanks, the ratings they would be, whether they are times."""
+
+    filled: int
+    blank: int
+    different: int
+    repeated_most: int
+    values: NDArray[np.float64]
+    rated_share: float
+    is_time: bool
+    worded: bool
+
+    @property
+    def low(self) -> float:
+        return float(self.values.min()) if len(self.values) else np.nan
+
+    @property
+    def high(self) -> float:
+        return float(self.values.max()) if len(self.values) else np.nan
+
+
+@dataclass
+class Roles:
+    """Positions of the three columns, and what was guessed."""
+
+    user: int
+    item: int
+    rating: int
+    notes: list[str] = field(default_factory=list)
+
+
+def profile(cells: list[str], decimal: str | None) -> Profile:
+    texts = Counter(cell.strip() for cell in cells)
+    blank = texts.pop("", 0)
+    filled = sum(texts.values())
+    counts = np.array(list(texts.values()), dtype=np.int64)
+    values = np.empty(0)
+    share, worded = 0.0, False
+    if filled:
+        try:
+            reading = read_values(list(texts), counts, decimal=decimal, words=None, column="")
+            rated, none = reading.kinds == RATED, int(counts[reading.kinds == MISSING].sum())
+            values = np.unique(reading.values[rated])
+            share, worded = float(counts[rated].sum() / max(filled - none, 1)), bool(reading.words)
+            filled, blank = filled - none, blank + none
+        except RatingsError:
+            pass
+    times = sum(count for text, count in texts.items() if DATE_LIKE.fullmatch(text) or CLOCK.fullmatch(text))
+    is_time = filled > 0 and (times >= 0.8 * filled or (share >= 0.9 and not worded and _are_times(values)))
+    return Profile(filled, blank, len(texts), max(texts.values(), default=0), values, share, is_time, worded)
+
+
+def _are_times(values: NDArray[np.float64]) -> bool:
+    low, high = float(values.min()), float(values.max())
+    if any(start <= low and high <= end for start, end in EPOCHS):
+        return True
+    for start, end in WRITTEN_DATES:
+        if start <= low and high <= end and np.all(values == np.floor(values)):
+            days = values if end < 1e9 else np.floor(values / 1e6)
+            months = np.floor(days / 100) % 100
+            return bool(np.all((months >= 1) & (months <= 12) & (days % 100 >= 1) & (days % 100 <= 31)))
+    return False
+
+
+def label(names: list[str] | None, position: int) -> str:
+    """A column as messages name it."""
+    name = names[position] if names and position < len(names) else ""
+    return repr(name) if name else f"column {position + 1}"
+
+
+def listed(names: list[str] | None, width: int) -> str:
+    shown = ", ".join(label(names, k) for k in range(min(width, 12)))
+    return shown + (f" and {width - 12} more" if width > 12 else "")
+
+
+def position_of(role: str, wanted: Any, names: list[str] | None, width: int) -> int:
+    """The position of a column given by name or 0-based position."""
+    if isinstance(wanted, bool) or not isinstance(wanted, str | int | np.integer):
+        raise RatingsError(f"{role} must be a column name or a 0-based position, got {wanted!r}.")
+    if not isinstance(wanted, str):
+        if not 0 <= int(wanted) < width:
+            raise RatingsError(f"{role} must be a position from 0 to {width - 1}, got {wanted}.")
+        return int(wanted)
+    for same in (str, lambda text: str(text).strip().casefold()):
+        found = [k for k, name in enumerate(names or []) if same(name) == same(wanted)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise RatingsError(
+                f"{role}={wanted!r} names {len(found)} columns: give the 0-based position of the one meant."
+            )
+    raise RatingsError(f"{role}={wanted!r} is no column of the file; its columns are {listed(names, width)}.")
+
+
+def find_roles(names: list[str] | None, profiles: list[Profile], *, user: Any, item: Any, rating: Any) -> Roles:
+    """Raises ``RatingsError`` if there is no column for one of the three: above all, if nothing is a rating."""
+    width = len(profiles)
+    wanted = {
+        role: position_of(role, given, names, width)
+        for role, given in ((USER, user), (ITEM, item), (RATING, rating))
+        if given is not None
+    }
+    if len(set(wanted.values())) < len(wanted):
+        raise RatingsError("user, item and rating must name three different columns.")
+    if width < 3:
+        raise RatingsError(
+            f"The file has {width} column{'s' if width > 1 else ''} ({listed(names, width)}): a user, an item and a "
+            "rating are needed in every row."
+        )
+    known: list[Meaning | None] = [meaning(name) for name in names] if names else [None] * width
+    notes: list[str] = []
+    taken = dict(wanted)
+    for role in (RATING, USER, ITEM):
+        if role not in taken:
+            by_name = _by_name(role, known, names, profiles, set(taken.values()), notes)
+            if by_name is not None:
+                taken[role] = by_name
+    guessed = _guess_rest(taken, known, names, profiles)
+    taken |= guessed
+    if guessed:
+        notes.insert(0, _guess_note(guessed, taken, names))
+    return Roles(taken[USER], taken[ITEM], taken[RATING], notes)
+
+
+def _guess_note(guessed: dict[str, int], taken: dict[str, int], names: list[str] | None) -> str:
+    if names is None:
+        places = ", ".join(f"{role} = column {taken[role] + 1}" for role in (USER, ITEM, RATING))
+        return (
+            f"The file has no header; its columns were told apart by what they hold: {places} (change with user=, "
+            "item=, rating=)."
+        )
+    double = [name for name, often in Counter(name for name in names if name).items() if often > 1]
+    places = ", ".join(f"{role} = {label(names, k)} (column {k + 1})" for role, k in sorted(guessed.items()))
+    twice = f" The header has {double[0]!r} {names.count(double[0])} times." if double else ""
+    return f"The header does not tell all columns; taken as {places} (change with user=, item=, rating=).{twice}"
+
+
+def _by_name(
+    role: str,
+    known: list[Meaning | None],
+    names: list[str] | None,
+    profiles: list[Profile],
+    used: set[int],
+    notes: list[str],
+) -> int | None:
+    candidates = [
+        (found.rank, k) for k, found in enumerate(known) if found is not None and found.role == role and k not in used
+    ]
+    candidates = [pair for pair in candidates if profiles[pair[1]].filled] or candidates
+    if role == RATING:
+        usable = [(rank, k) for rank, k in candidates if not profiles[k].is_time and profiles[k].rated_share >= 0.5]
+        # A column of the right name that holds dates is no rating; one that holds odd words is, and they are named.
+        candidates = usable or [(rank, k) for rank, k in candidates if not profiles[k].is_time and rank < 3]
+    if not candidates:
+        return None
+    rank, best = min(candidates)
+    rivals = [k for other, k in candidates if other == rank and k != best]
+    if rivals:
+        others = ", ".join(label(names, k) for k in rivals[:4])
+        if role == RATING:
+            notes.append(f"{label(names, best)} was taken as the rating and {others} not (change with rating=).")
+        elif names and any(names[k] == names[best] for k in rivals):
+            return None
+        else:
+            notes.append(f"{label(names, best)} was taken as the {role} and {others} not (change with {role}=).")
+    if role == RATING and rank >= COUNT_RANK:
+        notes.append(f"{label(names, best)}, a count, was taken as the rating (change with rating=).")
+    return best
+
+
+def _guess_rest(
+    taken: dict[str, int], known: list[Meaning | None], names: list[str] | None, profiles: list[Profile]
+) -> dict[str, int]:
+    """The roles that no name tells, by content: first the rating, then user and item in the order of the file."""
+    guessed: dict[str, int] = {}
+    width = len(profiles)
+    open_columns = [k for k in range(width) if k not in taken.values() and profiles[k].filled]
+    if names is not None:
+        repeated = {name for name, often in Counter(names).items() if often > 1}
+        open_columns = [k for k in open_columns if _untold(known[k], RATING in taken) or names[k] in repeated]
+    if RATING not in taken:
+        guessed[RATING] = _guess_rating(open_columns, taken, known, names, profiles)
+        open_columns.remove(guessed[RATING])
+    missing = [role for role in (USER, ITEM) if role not in taken]
+    if not missing:
+        return guessed
+    ids = [k for k in open_columns if not profiles[k].is_time and names is not None and names[k] != ""] or open_columns
+    if names is None or len(ids) < len(missing):
+        ids = [k for k in open_columns if not profiles[k].is_time]
+    ids = [k for k in ids if not _has_decimals(profiles[k])] or ids
+    if names is None and len(ids) > len(missing) and _is_row_number(profiles[ids[0]]):
+        ids = ids[1:]
+    if len(ids) < len(missing):
+        what = missing[0] if len(missing) == 1 else "user and the item"
+        raise RatingsError(
+            f"The file has no column for the {what}; its columns are {listed(names, width)}: name it with "
+            f"{missing[0]}=."
+        )
+    if USER in missing:
+        who = profiles[ids[0]]
+        told = any(found is not None for found in known)
+        if who.different == who.filled >= (2 if told else 10):
+            raise RatingsError(
+                f"The file has no column for the user: no value of {label(names, ids[0])} occurs twice, as users would "
+                "that rate several items; name the column with user=."
+            )
+    return guessed | dict(zip(missing, ids, strict=False))
+
+
+def _untold(known: Meaning | None, rating_found: bool) -> bool:
+    """Is the column free to be a user or an item? A weak name for a rating tells nothing once the rating is found."""
+    return known is None or (rating_found and known.role == RATING and 3 <= known.rank < COUNT_RANK)
+
+
+def _has_decimals(column: Profile) -> bool:
+    return column.rated_share > 0.9 and not column.worded and bool(np.any(column.values != np.floor(column.values)))
+
+
+def _is_row_number(column: Profile) -> bool:
+    """All different and in steps of one."""
+    return (
+        column.different == column.filled > 20
+        and column.rated_share == 1.0
+        and column.high - column.low < 1.5 * column.filled
+    )
+
+
+def _guess_rating(
+    open_columns: list[int],
+    taken: dict[str, int],
+    known: list[Meaning | None],
+    names: list[str] | None,
+    profiles: list[Profile],
+) -> int:
+    scores = {k: _rating_score(profiles[k], k, names is None) for k in open_columns}
+    plausible = {k: score for k, score in scores.items() if score > 0}
+    named = [role for role in (USER, ITEM) if role in taken]
+    told = [found for found in known if found is not None]
+    # Where names tell other columns, an untold one is taken for the rating only if it could hardly be anything else.
+    if told and (len(named) < 2 or max(plausible.values(), default=0.0) < 3):
+        plausible = {}
+    if not plausible:
+        raise RatingsError(_no_rating(known, names, profiles))
+    return max(plausible, key=lambda k: (plausible[k], -k))
+
+
+def _no_rating(known: list[Meaning | None], names: list[str] | None, profiles: list[Profile]) -> str:
+    width = len(profiles)
+    times = [k for k in range(width) if profiles[k].is_time or (known[k] is not None and known[k].role == TIME)]  # type: ignore[union-attr]
+    aside = f" ({label(names, times[0])} is a time, not a rating)" if times else ""
+    roles = {found.role for found in known if found is not None}
+    kind = ""
+    if ITEM in roles and USER not in roles and names is not None:
+        kind = "it looks like a list of items rather than ratings; "
+    elif USER in roles and ITEM in roles and OTHER not in roles:
+        kind = "a list of who took what tells nothing about dislike and cannot be used; "
+    elif OTHER in roles and USER in roles and ITEM in roles:
+        kind = "it may be another file of the data set, such as tags or reviews; "
+    return (
+        f"The file has no rating column among {listed(names, width)}{aside}: {kind}give a file with a rating in every "
+        "row or name the column with rating=."
+    )
+
+
+def _rating_score(column: Profile, position: int, headless: bool) -> float:
+    """How much a column looks like ratings; 0 or less if it cannot be."""
+    if column.is_time or column.rated_share < 0.8 or len(column.values) == 0:
+        return 0.0
+    values = column.values[~np.isin(column.values, [*HIGH_CODES, *NEGATIVE_CODES])]
+    if len(values) == 0 or np.abs(values).max() > 100:
+        return 0.0
+    if headless and position != 2 and column.different == column.filled > 1:
+        return 0.0
+    score = 2.0 * (len(values) <= 11) + 1.0 * (11 < len(values) <= 21) + 2.0 * (np.abs(values).max() <= 10)
+    score += 0.5 + 1.0 * bool(np.any(values != np.floor(values))) + 2.0 * column.worded
+    score -= 1.5 * (len(column.values) == 1)
+    return score + (1.5 * (position == 2) if headless else 0.0)

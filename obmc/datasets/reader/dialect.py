@@ -1,0 +1,256 @@
+"""What separates the fields of a text, what quotes them, and where the names of the columns stand."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import zip_longest
+
+from obmc.datasets.reader.names import count_roles, looks_like_names, meaning
+from obmc.datasets.reader.records import Format, next_row, split
+from obmc.datasets.reader.values import NUMBER
+from obmc.datasets.reader.words import NO_RATING, match
+from obmc.errors import RatingsError
+
+# Where two fit equally well the one listed first is taken; single spaces and colons occur inside dates and titles.
+SEPARATORS = (",", ";", "\t", "|", "::", "\x01", "\x1f", "||", "^", "~", " ", ":")
+LONGEST_LINE = 2**24
+HEAD, FURTHER = 2**18, 2**16
+PREAMBLE = 20
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Lines to judge a text by: the first ones, and some from further on."""
+
+    head: list[str]
+    further: list[str]
+
+
+@dataclass
+class Header:
+    """Names of the columns (None if the file has none), lines before the data, fields a row, and what is to be noted.
+
+    ``split_decimal`` is the position of a rating whose decimal comma separates it in two, or -1.
+    """
+
+    names: list[str] | None
+    first_line: int
+    width: int
+    split_decimal: int = -1
+    notes: list[str] = field(default_factory=list)
+
+
+def take_sample(data: bytes) -> Sample:
+    """Raises ``RatingsError`` for text without reasonable line ends."""
+    start = 0
+    while start + LONGEST_LINE < len(data):
+        start = data.rfind(b"\n", start, start + LONGEST_LINE) + 1 or -1
+        if start < 0:
+            raise RatingsError(
+                "The file has a line of more than 16 MB, which no table of ratings has: is it a CSV file?"
+            )
+    size = HEAD
+    while size < len(data) and data.count(b"\n", 0, size) < 10:
+        size *= 4
+    head = data[:size] if size >= len(data) else data[: data.rfind(b"\n", 0, size) + 1]
+    further: list[str] = []
+    if len(data) > 4 * size:
+        for part in (1, 2, 3):
+            begin = data.find(b"\n", len(data) * part // 4) + 1
+            end = data.rfind(b"\n", begin, begin + FURTHER)
+            further += data[begin : max(begin, end)].decode().split("\n")
+    return Sample(head.decode().split("\n"), further)
+
+
+def find_format(sample: Sample, separator: str | None) -> Format:
+    """The separator and the quotes under which the lines fall into equally many fields that look like names and values.
+
+    Raises ``RatingsError`` if the lines have one field only whatever the separator.
+    """
+    lines = sample.head[:2000] + sample.further[:2000]
+    hint = re.fullmatch(r'"?sep=(.{1,2}?)"?\s*[,;]*', sample.head[0].strip(" \ufeff"), re.IGNORECASE)
+    if separator is None and hint:
+        separator = hint[1].replace("\\t", "\t")
+    candidates = SEPARATORS if separator is None else (separator,)
+    scored: list[tuple[float, Format]] = []
+    for order, candidate in enumerate(candidates):
+        if candidate not in "\n".join(lines[:400]) and not (candidate == " " and any("\t" in s for s in lines[:400])):
+            continue
+        for form in _quotings(candidate, lines):
+            score = _score([form.joined(line) for line in lines], form)
+            if score > 0:
+                scored.append((score - 0.01 * order, form))
+    if scored:
+        return max(scored, key=lambda pair: pair[0])[1]
+    if separator is not None:
+        raise RatingsError(f"separator={separator!r} splits no line of the file: leave it out or name another one.")
+    if not any(line.strip() for line in lines):
+        raise RatingsError("The file is empty: it holds blank lines only.")
+    raise RatingsError(
+        "The file has one column only, or an unusual separator: a ratings file needs a user, an item and a rating in "
+        "every row (name the separator with separator=)."
+    )
+
+
+def _quotings(separator: str, lines: list[str]) -> list[Format]:
+    """Ways in which the fields may be quoted, the usual one first."""
+    forms = []
+    if any('"' in line for line in lines):
+        forms.append(Format(separator, '"'))
+        if any('\\"' in line for line in lines):
+            forms.append(Format(separator, '"', escaped=True))
+    else:
+        forms.append(Format(separator))
+    full = [line for line in lines if line.strip()]
+    quoted = sum(line.strip()[0] == "'" and line.strip()[-1] == "'" for line in full)
+    if quoted > 0.8 * len(full):
+        forms.insert(0, Format(separator, "'"))
+    return forms
+
+
+def _score(lines: list[str], form: Format) -> float:
+    rows = split(lines, form).rows
+    widths = Counter(len(row) for row in rows if any(cell.strip() for cell in row))
+    if not widths:
+        return 0.0
+    width, often = max(widths.items(), key=lambda pair: (pair[1], pair[0]))
+    if width < 2:
+        return 0.0
+    first = [[_name(cell) for cell in row] for row in rows[: PREAMBLE + 1]]
+    roles = max(count_roles(row, below) for row, below in zip_longest(first[:PREAMBLE], first[1:]))
+    cells = [cell for row in rows[:200] for cell in row if cell.strip()]
+    atoms = sum(_is_atom(cell, form.separator) for cell in cells) / max(len(cells), 1)
+    return often / sum(widths.values()) + 0.5 * min(roles, 3) + 0.3 * (width >= 3) + 0.5 * atoms
+
+
+def _is_atom(cell: str, separator: str) -> bool:
+    """A number, or a text in which nothing else separates."""
+    if re.fullmatch(r"\s*[+-]?[\d.]*,?\d+\s*", cell):
+        return True
+    return not any(other in cell for other in ",;\t|" if other != separator) and "::" not in cell
+
+
+def _name(cell: str) -> str:
+    return cell.strip().lstrip("\ufeff#%").strip().strip("\"'").strip()
+
+
+def is_number(cell: str) -> bool:
+    """A plain number, with a point or a comma."""
+    text = cell.strip().strip("\"'")
+    return NUMBER.fullmatch(text.replace(",", ".")) is not None
+
+
+def find_header(sample: Sample, form: Format, wanted: bool | None) -> Header:
+    """Where the data begin and what the columns are called; ``wanted`` says whether there are names."""
+    lines = [form.joined(line) for line in sample.head]
+    first: list[tuple[list[str], int, int]] = []
+    at = 0
+    if re.fullmatch(r'"?sep=.{1,2}"?[,;\s]*', sample.head[0].strip(" \ufeff"), re.IGNORECASE):
+        at = 1
+    while at < len(lines) and len(first) < PREAMBLE:
+        row, taken, *_ = next_row(lines, at, form, 0)
+        if any(cell.strip() for cell in row):
+            first.append((row, at, at + taken))
+        at += taken
+    body = split(lines + [form.joined(line) for line in sample.further], form).rows
+    body = [row for row in body if any(cell.strip() for cell in row)]
+    width = max(Counter(len(row) for row in body).items(), key=lambda pair: (pair[1], pair[0]))[0]
+    names_at = None if wanted is False else _named_row(first, width)
+    start = next((k for k, (row, _, _) in enumerate(first) if len(row) in (width, width - 1) and _filled(row) > 1), 0)
+    if names_at is None and wanted is not False:
+        rest = body[body.index(first[start][0]) + 1 :]
+        if wanted or _is_header(first[start][0], [row for row in rest if len(row) == width]):
+            names_at = start
+    if names_at is None:
+        header = Header(None, first[start][1], width)
+        skipped, before = start, "the data"
+    else:
+        names = [_name(cell) for cell in first[names_at][0]]
+        header = Header(names, first[names_at][2], max(width, len(names)))
+        skipped, before = names_at, "the header"
+        rows = body[body.index(first[names_at][0]) + 1 :]
+        _align(header, [row for row in rows if row != first[names_at][0]], form)
+    if skipped:
+        header.notes.append(f"Lines skipped before {before}: {skipped}.")
+    return header
+
+
+def _filled(row: list[str]) -> int:
+    return sum(bool(cell.strip()) for cell in row)
+
+
+def _named_row(first: list[tuple[list[str], int, int]], width: int) -> int | None:
+    """The row that names at least two of user, item, rating and time, before any data; the fullest, then the first."""
+    best, place = 1, None
+    for k, (row, _, _) in enumerate(first):
+        if k and len(first[k - 1][0]) == width and any(map(is_number, first[k - 1][0])):
+            break
+        cells = [_name(cell) for cell in row]
+        known = [cell for cell in cells if not is_number(cell)]
+        below = [_name(cell) for cell in first[k + 1][0]] if k + 1 < len(first) else None
+        roles = count_roles(cells, below)
+        if roles > best and len(known) >= min(len(cells), 3):
+            best, place = roles, k
+    return place
+
+
+def _is_header(row: list[str], body: list[list[str]]) -> bool:
+    """Is the first row one of unknown names? It is if it breaks with what stands below: text above numbers.
+
+    A number above numbers speaks for data, unless the first field is a name or blank, as in a matrix with numbered
+    items.
+    """
+    if not body or len(row) < len(body[0]) - 1:
+        return False
+    if len(row) == len(body[0]) - 1:
+        body = [below[1:] for below in body]
+    above = [_name(cell) for cell in row]
+    columns = [[below[k].strip() for below in body[:500] if below[k].strip()] for k in range(len(row))]
+    numeric = [bool(column) and sum(map(is_number, column)) >= 0.9 * len(column) for column in columns]
+    if any(is_number(cell) and below for cell, below in zip(above, numeric, strict=True)):
+        names_rows = bool(columns[0]) and (not above[0] or (not is_number(above[0]) and meaning(above[0]) is not None))
+        labels = [cell for cell in above[1:] if cell]
+        return names_rows and len(labels) >= 3 and len(set(labels)) == len(labels)
+    if any(below and cell and cell.casefold() not in NO_RATING for cell, below in zip(above, numeric, strict=True)):
+        return True
+    if any(cell in column for cell, column in zip(above, columns, strict=True)):
+        return False
+    if looks_like_names(above):
+        return True
+    worded = [match(Counter(column)) is not None for column in columns]
+    with_above = [match(Counter([*column, cell])) for cell, column in zip(above, columns, strict=True)]
+    if any(worded):
+        return not any(scale and cell in scale for scale, cell in zip(with_above, above, strict=True))
+    return any(len(set(column)) < len(column) / 2 for column in columns)
+
+
+def _align(header: Header, rows: list[list[str]], form: Format) -> None:
+    """Settle what rows with one field more than the header mean."""
+    names = header.names or []
+    longer = [row for row in rows if len(row) == len(names) + 1]
+    if header.width <= len(names) and len(longer) < 0.2 * len(rows):
+        return
+    if len(longer) > 0.5 * len(rows) and len({row[0] for row in longer}) == len(longer) > 2 and _filled_last(longer):
+        header.names = ["", *names]
+        header.notes.append("The rows begin with a field without a name, a row number, which was left out.")
+        return
+    at = next((k for k, name in enumerate(names) if (known := meaning(name)) and known.role == "rating"), -1)
+    if form.separator == "," and at >= 0 and longer and all(_two_halves(row, at) for row in longer):
+        header.split_decimal, header.width = at, len(names)
+        header.notes.append(
+            f"{names[at]!r} has a decimal comma in a file separated by commas; 3,5 was read as 3.5 (change with "
+            "header=False)."
+        )
+        return
+    header.names = names + [""] * (header.width - len(names))
+
+
+def _filled_last(rows: list[list[str]]) -> bool:
+    return sum(bool(row[-1].strip()) for row in rows) > 0.5 * len(rows)
+
+
+def _two_halves(row: list[str], at: int) -> bool:
+    whole, decimals = row[at].strip(), row[at + 1].strip()
+    return re.fullmatch(r"-?\d{1,3}", whole) is not None and re.fullmatch(r"\d{1,2}", decimals) is not None

@@ -1,0 +1,64 @@
+"""Tables in another dress, rewritten as plain ones: Netflix blocks, Matrix Market, tables drawn with lines."""
+
+from __future__ import annotations
+
+import re
+
+from obmc.errors import RatingsError
+
+RULE = re.compile(r"[\s|+:=-]*-{2,}[\s|+:=-]*")
+
+
+def as_plain_table(data: bytes) -> tuple[bytes, list[str]]:
+    """The text as a plain table, and what is to be noted; unchanged if it is one already."""
+    head = data[: 2**14].decode("utf-8", "ignore").split("\n")
+    filled = [line.strip() for line in head if line.strip()]
+    if not filled:
+        return data, []
+    if filled[0].casefold().startswith("%%matrixmarket"):
+        return _matrix_market(data)
+    if re.fullmatch(r"\d+:", filled[0]) and any(re.match(r"\d+[,;\t]", line) for line in filled[1:3]):
+        return _blocks(data)
+    pairs = [re.fullmatch(r"\S+(?:[ \t]+\d+:[\d.eE+-]+)+", line) is not None for line in filled]
+    if sum(pairs) > 0.9 * len(pairs):
+        raise RatingsError(
+            "The lines hold pairs such as 3:5 (the libsvm form): write a row with user, item and rating for each pair."
+        )
+    drawn = sum(line.startswith("|") and line.endswith("|") for line in filled)
+    ruled = any(RULE.fullmatch(line) for line in filled[:4])
+    if drawn > 0.6 * len(filled) or (ruled and sum("|" in line for line in filled) > 0.6 * len(filled)):
+        return _drawn(data)
+    return data, []
+
+
+def _matrix_market(data: bytes) -> tuple[bytes, list[str]]:
+    lines = [line for line in data.decode().split("\n") if line.strip() and not line.startswith("%")]
+    rows = ["user item rating", *lines[1:]]
+    return "\n".join(rows).encode(), [
+        "The Matrix Market file was read with its rows as users and its columns as items."
+    ]
+
+
+def _blocks(data: bytes) -> tuple[bytes, list[str]]:
+    """Blocks headed by "17:", each line below with a user and a rating, as in the Netflix prize."""
+    item = ""
+    out = ["item,user,rating,date"]
+    for line in data.decode().split("\n"):
+        line = line.strip()
+        if re.fullmatch(r"\d+:", line):
+            item = line[:-1]
+        elif line:
+            out.append(item + "," + re.sub("[;\t]", ",", line))
+    return "\n".join(out).encode(), [
+        "Lines such as '17:' were taken as the item of the lines below, with user and rating."
+    ]
+
+
+def _drawn(data: bytes) -> tuple[bytes, list[str]]:
+    out = []
+    for line in data.decode().split("\n"):
+        line = line.strip()
+        if RULE.fullmatch(line) or re.fullmatch(r"\(\d+ rows?\)", line):
+            continue
+        out.append(line.removeprefix("|").removesuffix("|"))
+    return "\n".join(out).encode(), ["The lines drawn around the table were left out."]

@@ -1,0 +1,215 @@
+"""Wide tables: one row a user, one column an item, and a rating or nothing where they meet (or the other way round)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obmc.datasets.reader.codes import HIGH_CODES, NEGATIVE_CODES
+from obmc.datasets.reader.columns import Profile, label, position_of
+from obmc.datasets.reader.grid import Coded, Encoder, Grid
+from obmc.datasets.reader.names import ITEM, RATING, TIME, USER, meaning
+from obmc.datasets.reader.words import NO_RATING
+from obmc.errors import RatingsError
+
+SUMMARY = re.compile(
+    r"total|sum|mean|average|avg|count|summe|mittelwert|durchschnitt|moyenne|media|promedio", re.IGNORECASE
+)
+
+
+@dataclass
+class WidePlan:
+    """Which column names the row (None: rows are numbered), which hold ratings, and whether rows are items."""
+
+    row_column: int | None
+    rating_columns: list[int]
+    rows_are_items: bool
+    notes: list[str] = field(default_factory=list)
+
+
+def find_wide(grid: Grid, profiles: list[Profile], *, user: Any, item: Any, asked: bool) -> WidePlan | None:
+    """The plan of a wide table, or None if the table is a long one. ``asked`` says that the caller calls it wide.
+
+    It is wide if at least three columns, and four in five of all but the first, hold ratings on one common scale, and
+    no names speak of user, item and rating.
+    """
+    width, names = grid.width, grid.names
+    if user is not None and item is not None:
+        raise RatingsError(
+            "In a wide table user or item names the column that labels the rows, so give one of them only."
+        )
+    told = [meaning(name) for name in names] if names else [None] * width
+    row_column: int | None = None
+    if user is not None or item is not None:
+        row_column = position_of(
+            "user" if user is not None else "item", user if user is not None else item, names, width
+        )
+    elif names is None or not asked:
+        row_column = 0 if _labels_rows(profiles[0], grid) else None
+    else:
+        row_column = 0 if _labels_rows(profiles[0], grid) or told[0] is not None or names[0] == "" else None
+    others = [k for k in range(width) if k != row_column]
+    rated = _on_one_scale(others, profiles)
+    # A title may be "The Book" or "Top Score": a column of ratings with gaps is none of ids, whatever its name.
+    gaps = {k for k in rated if _has_gaps(profiles[k])}
+    roles = [found.role for k, found in enumerate(told) if found is not None and k not in gaps]
+    if not asked:
+        if roles.count(RATING) and (USER in roles or ITEM in roles) and len(rated) < max(6, 0.8 * (width - 1)):
+            return None
+        if {USER, ITEM, RATING} <= set(roles) or TIME in roles:
+            return None
+        if names is None and (width < 5 or (width < 8 and len(gaps) < 2)):
+            return None
+        if len(rated) < 3 or len(rated) < 0.8 * (width - 1) or _is_long(names, profiles, rated):
+            return None
+    if not rated:
+        raise RatingsError(
+            "The table has no columns of ratings on one scale, so it is no wide table: leave out layout='wide'."
+        )
+    return _plan(
+        grid,
+        profiles,
+        row_column,
+        rated,
+        told[0].role == ITEM if told[0] is not None and user is None else item is not None,
+    )
+
+
+def _plan(
+    grid: Grid, profiles: list[Profile], row_column: int | None, rated: list[int], rows_are_items: bool
+) -> WidePlan:
+    names = grid.names
+    plan = WidePlan(row_column, rated, rows_are_items)
+    counts = is_count_column(grid)
+    if counts:
+        plan.rating_columns = [k for k in rated if k != 0]
+        plan.row_column = row_column = None
+        plan.notes.append("The first column counts the ratings of its row and was left out.")
+    if names:
+        plan.rating_columns = [k for k in rated if not SUMMARY.fullmatch(names[k].strip())]
+    left = [k for k in range(grid.width) if k != row_column and k not in plan.rating_columns and profiles[k].filled]
+    left = left[1:] if counts else left
+    rows, columns = ("items", "users") if rows_are_items else ("users", "items")
+    plan.notes.append(
+        f"The table is wide and was read with rows as {rows} and {len(plan.rating_columns):,} columns as {columns} "
+        "(change with layout='long', user= or item=)."
+    )
+    if row_column is None:
+        plan.notes.append(f"No column names the rows, so the {rows} were numbered in the order of the file.")
+    if left:
+        shown = ", ".join(label(names, k) for k in left[:5])
+        plan.notes.append(f"{len(left)} columns that hold no ratings of the common scale were left out: {shown}.")
+    return plan
+
+
+def _labels_rows(first: Profile, grid: Grid) -> bool:
+    """Does the first column name the rows? It does if its values are all different, or are no ratings."""
+    if first.filled == 0:
+        return False
+    if first.different == first.filled and (first.filled > 2 or first.rated_share < 0.8):
+        return True
+    if grid.names is not None and meaning(grid.names[0]) is not None:
+        return True
+    return first.rated_share < 0.8
+
+
+def _has_gaps(column: Profile) -> bool:
+    return column.blank > 0.1 * (column.blank + column.filled) or bool(np.isin(list(HIGH_CODES), column.values).any())
+
+
+def _scale_values(column: Profile) -> NDArray[np.float64]:
+    return column.values[~np.isin(column.values, [*HIGH_CODES, *NEGATIVE_CODES])]
+
+
+def _on_one_scale(columns: list[int], profiles: list[Profile]) -> list[int]:
+    """The columns that hold ratings between -10 and 10, or in per cent, few different ones or decimals."""
+    rated = []
+    for k in columns:
+        column = profiles[k]
+        if column.filled == 0:
+            rated.append(k)
+        elif column.rated_share >= 0.9 and not column.is_time:
+            values = np.abs(_scale_values(column))
+            if len(values) == 0 or values.max() <= 10 or (values.max() <= 100 and column.worded):
+                rated.append(k)
+    if sum(profiles[k].filled > 0 for k in rated) >= 3:
+        return rated
+    per_cent = [
+        k
+        for k in columns
+        if profiles[k].filled == 0 or (profiles[k].rated_share >= 0.9 and np.abs(profiles[k].values).max() <= 100)
+    ]
+    return per_cent if len(per_cent) >= 5 else rated
+
+
+def _is_long(names: list[str] | None, profiles: list[Profile], rated: list[int]) -> bool:
+    """Few columns of small whole numbers may be user, item, rating and something more: then blanks tell."""
+    if names is not None and len(rated) >= 5:
+        return False
+    blanks = sum(profiles[k].blank for k in rated)
+    labels = sum(profiles[k].filled for k in rated)
+    return len(rated) < 5 and blanks < 0.05 * (blanks + labels) and (names is None or _ordinary_names(names))
+
+
+def _ordinary_names(names: list[str]) -> bool:
+    """Short names without a meaning (a, b, c or V1, V2) say nothing of items."""
+    return all(len(name) <= 2 for name in names)
+
+
+def read_wide(grid: Grid, plan: WidePlan) -> tuple[Coded, Coded, Coded, int]:
+    """User, item and rating of every filled cell, and the number of rows without a name. Rows of sums are left out."""
+    rows_coded, cells_coded = Encoder(), Encoder()
+    places: list[NDArray[np.int32]] = []
+    columns = plan.rating_columns
+    number = unnamed = sums = 0
+    for block in _small_blocks(grid.blocks(), len(columns)):
+        if plan.row_column is None:
+            labels = [str(number + k + 1) for k in range(len(block))]
+        else:
+            unnamed += sum(not row[plan.row_column].strip() for row in block)
+            named = [row for row in block if row[plan.row_column].strip()]
+            block = [row for row in named if not SUMMARY.fullmatch(row[plan.row_column].strip())]
+            sums += len(named) - len(block)
+            labels = [row[plan.row_column] for row in block]
+        number += len(block)
+        rows, where, texts = [], [], []
+        for row, name in zip(block, labels, strict=True):
+            for place, k in enumerate(columns):
+                text = row[k]
+                if text and text.strip().casefold() not in NO_RATING:
+                    rows.append(name)
+                    where.append(place)
+                    texts.append(text)
+        rows_coded.add_texts(rows)
+        cells_coded.add_texts(texts)
+        places.append(np.array(where, dtype=np.int32))
+    if sums:
+        plan.notes.append(f"Rows of totals or means, left out: {sums}.")
+    titles = [(grid.names[k] if grid.names else "") or f"column {k + 1}" for k in columns]
+    across = Coded(np.concatenate(places) if places else np.empty(0, dtype=np.int32), titles)
+    down = rows_coded.finish()
+    user, item = (across, down) if plan.rows_are_items else (down, across)
+    return user, item, cells_coded.finish(), unnamed
+
+
+def _small_blocks(blocks: Iterator[list[list[str]]], width: int) -> Iterator[list[list[str]]]:
+    """Blocks of at most about a million cells."""
+    size = max(1, 10**6 // max(width, 1))
+    for block in blocks:
+        for start in range(0, len(block), size):
+            yield block[start : start + size]
+
+
+def is_count_column(grid: Grid) -> bool:
+    """Does the first column count the ratings of its row, as in the Jester files?"""
+    first = [row for row in grid.sample[:200] if row[0].strip()]
+    others = range(1, grid.width)
+    counts = [
+        sum(bool(row[k].strip()) and row[k].strip() not in ("99", "99.0", "99.00") for k in others) for row in first
+    ]
+    return len(first) > 2 and all(row[0].strip() == str(count) for row, count in zip(first, counts, strict=True))
