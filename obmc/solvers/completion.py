@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,7 +41,7 @@ class Estimate(Protocol):
 
     def dense(self) -> Array: ...
 
-    def at(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array: ...
+    def at(self, rows: NDArray[Any], cols: NDArray[Any]) -> Array: ...
 
     def row(self, row: int) -> Array: ...
 
@@ -65,7 +65,7 @@ class DenseEstimate:
     def dense(self) -> Array:
         return self.matrix
 
-    def at(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
+    def at(self, rows: NDArray[Any], cols: NDArray[Any]) -> Array:
         return self.matrix[rows, cols]
 
     def row(self, row: int) -> Array:
@@ -102,7 +102,7 @@ class FactoredEstimate:
     def dense(self) -> Array:
         return self._finish(self.left @ self.right.T, None if self.effects is None else self.effects.dense())
 
-    def at(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
+    def at(self, rows: NDArray[Any], cols: NDArray[Any]) -> Array:
         plain = np.empty(len(rows))
         step = max(1, 1_000_000 // max(self.left.shape[1], 1))
         for begin in range(0, len(rows), step):

@@ -7,7 +7,7 @@ way from an iterate to a feasible matrix.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ class Effects:
     rows: Array
     cols: Array
 
-    def at(self, rows: NDArray[np.integer], cols: NDArray[np.integer]) -> Array:
+    def at(self, rows: NDArray[Any], cols: NDArray[Any]) -> Array:
         """mu + b_i + c_j at the given positions."""
         return self.level + self.rows[rows] + self.cols[cols]
 
