@@ -160,7 +160,7 @@ class _Running:
                     task = tasks.popleft()
                     flight[pool.submit(run_points, task, self.sweep.metrics)] = task
                 finished, _ = wait(flight, timeout=HEARTBEAT_SECONDS, return_when=FIRST_COMPLETED)
-                for future in finished:
+                for future in [future for future in flight if future in finished]:
                     task = flight.pop(future)
                     try:
                         results = future.result()

@@ -1,0 +1,313 @@
+"""The server's runner: one computation for all who want it, turns between visitors, nothing left of private data."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from experiment_doubles import Quick, pause, process_id
+
+from obmc.datasets import synthetic
+from obmc.experiments import InMemory, LocalExecutor, MemoryStore, Progress, Sweep
+from obmc.experiments.jobs import MAX_JOB_RUNS, BusyError, JobRunner, JobStatus, describe, duration
+
+SMALL = {"shape": (30, 20), "ratio": 0.4, "tol": 1e-3}
+
+
+def clear(seed: int = 0, repetitions: int = 2) -> Sweep:
+    return Sweep(mechanisms=["Clear"], seed=seed, repetitions=repetitions, **SMALL)
+
+
+def slow(pause: float = 300.0, seed: int = 0, count: int = 1) -> Sweep:
+    """A sweep that runs until it is stopped."""
+    return Sweep(mechanisms=[Quick(epsilon=1.0, pause=pause)], epsilons=list(range(1, count + 1)), seed=seed, **SMALL)
+
+
+class Gate:
+    """Stands in for a worker: tasks wait until they are let through, so that a test decides what has ended."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.pool = ThreadPoolExecutor(8)
+        self.submitted: list[object] = []
+
+    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
+        self.submitted.append(args)
+        return self.pool.submit(self._held, fn, args, kwargs)
+
+    def _held(self, fn, args, kwargs):  # type: ignore[no-untyped-def]
+        assert self.open.wait(60)
+        return fn(*args, **kwargs)
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    gate = Gate()
+    yield gate
+    gate.open.set()
+    gate.pool.shutdown()
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[LocalExecutor]:
+    executor = LocalExecutor(1)
+    yield executor
+    executor.kill()
+
+
+def status(runner: JobRunner, key: str, session: str) -> JobStatus:
+    found = runner.status(key, session)
+    assert found is not None
+    return found
+
+
+def eventually(condition: object, seconds: float = 30.0) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():  # type: ignore[operator]
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_job_gives_the_rows_of_its_sweep(gate: Gate) -> None:
+    runner = JobRunner(gate, MemoryStore())
+    key = runner.submit(clear(repetitions=3), "ann")
+    assert status(runner, key, "ann").is_live
+    gate.open.set()
+    ended = runner.wait(key, "ann", 60)
+    assert ended is not None and ended.state == "done"
+    assert (ended.progress.done, ended.n_rows, ended.progress.remaining) == (3, 3, 0.0)
+    rows = runner.rows(key, "ann")
+    assert sorted(row["repetition"] for row in rows) == [0, 1, 2]
+    assert runner.rows(key, "ann", start=2) == rows[2:]
+    assert runner.status("unknown", "ann") is None
+    assert runner.rows("unknown", "ann") == []
+
+
+def test_two_visitors_with_one_configuration_cost_one_computation(gate: Gate) -> None:
+    runner = JobRunner(gate)
+    first, second = runner.submit(clear(), "ann"), runner.submit(clear(), "bob")
+    assert first == second
+    assert status(runner, first, "bob").watchers == 2
+    gate.open.set()
+    assert runner.wait(first, "bob", 60).state == "done"  # type: ignore[union-attr]
+    assert len(gate.submitted) == 2
+    assert runner.rows(first, "ann") == runner.rows(first, "bob")
+    # One that comes later finds it done, as does a page that was reloaded and has a new name.
+    assert runner.submit(clear(), "cat") == first
+    assert status(runner, first, "cat").state == "done"
+    assert len(gate.submitted) == 2
+
+
+def test_one_visitors_cancel_leaves_the_others_job_running(gate: Gate) -> None:
+    runner = JobRunner(gate)
+    key = runner.submit(clear(), "ann")
+    runner.submit(clear(), "bob")
+    runner.leave(key, "ann")
+    assert status(runner, key, "bob").state == "running"
+    gate.open.set()
+    assert runner.wait(key, "bob", 60).state == "done"  # type: ignore[union-attr]
+
+
+def test_the_last_visitors_cancel_stops_it_and_it_can_be_started_again(workers: LocalExecutor) -> None:
+    runner = JobRunner(workers)
+    key = runner.submit(clear(repetitions=4000), "ann")
+    assert eventually(lambda: status(runner, key, "ann").n_rows > 0)
+    runner.leave(key, "ann")
+    ended = runner.wait(key, "ann", 60)
+    assert ended is not None and ended.state == "cancelled"
+    assert 0 < ended.progress.done < 4000
+    assert "Cancelled after" in describe(ended)
+    assert runner.submit(clear(repetitions=4000), "ann") == key
+    assert status(runner, key, "ann").state in ("queued", "running")
+    runner.leave(key, "ann")
+    runner.wait(key, "ann", 60)
+
+
+def test_visitors_take_turns_in_the_queue(gate: Gate) -> None:
+    runner = JobRunner(gate, max_running=1, max_per_session=3)
+    jobs = [("ann", runner.submit(clear(seed), "ann")) for seed in range(3)]
+    jobs += [("bob", runner.submit(clear(seed), "bob")) for seed in (10, 11)]
+    positions = [status(runner, key, name).position for name, key in jobs]
+    # Ann's first runs; then it is Bob's turn, then Ann's, then Bob's, then Ann's.
+    assert positions == [0, 2, 4, 1, 3]
+    assert describe(status(runner, jobs[4][1], "bob")) == "Waiting: number 3 in the queue."
+    gate.open.set()
+    assert all(runner.wait(key, name, 60).state == "done" for name, key in jobs)  # type: ignore[union-attr]
+
+
+def test_a_waiting_job_that_is_cancelled_never_starts(gate: Gate) -> None:
+    runner = JobRunner(gate, max_running=1)
+    first, second = runner.submit(clear(0), "ann"), runner.submit(clear(1), "bob")
+    runner.leave(second, "bob")
+    assert status(runner, second, "bob").state == "cancelled"
+    gate.open.set()
+    runner.wait(first, "ann", 60)
+    assert len(gate.submitted) == 2
+
+
+def test_the_queue_is_bounded(gate: Gate) -> None:
+    runner = JobRunner(gate, max_running=1, max_queued=2, max_per_session=2)
+    runner.submit(clear(0), "ann")
+    runner.submit(clear(1), "ann")
+    with pytest.raises(BusyError, match="you have 2 sweeps running or waiting already"):
+        runner.submit(clear(2), "ann")
+    runner.submit(clear(2), "bob")
+    with pytest.raises(BusyError, match="2 sweeps are waiting already"):
+        runner.submit(clear(3), "cat")
+    # Joining needs no room.
+    assert status(runner, runner.submit(clear(2), "cat"), "cat").watchers == 2
+    with pytest.raises(ValueError, match=f"of at most {MAX_JOB_RUNS:,}"):
+        runner.submit(Sweep(mechanisms=["Clear"], repetitions=10_000, alpha=[1.0, 2.0, 3.0]), "cat")
+
+
+def test_data_in_memory_are_seen_by_their_session_alone_and_dropped(gate: Gate) -> None:
+    runner = JobRunner(gate, MemoryStore())
+    train, test = synthetic(shape=(30, 20), ratio=0.5).observations.split(0.8, rng=0)
+    private = weakref.ref(train)
+    sweep = Sweep(dataset=InMemory(train, test), mechanisms=["Clear"])
+    key, other = runner.submit(sweep, "ann"), runner.submit(sweep, "ann")
+    assert key != other
+    assert runner.status(key, "bob") is None
+    assert runner.rows(key, "bob") == []
+    runner.leave(key, "bob")
+    assert status(runner, key, "ann").is_live
+    assert runner.statuses() == []
+    gate.open.set()
+    for name in (key, other):
+        assert runner.wait(name, "ann", 60).state == "done"  # type: ignore[union-attr]
+    assert len(runner.rows(key, "ann")) == 1
+    gate.submitted.clear()
+    del sweep, train, test
+    assert eventually(lambda: gc.collect() >= 0 and private() is None)
+    runner.leave_all("ann")
+    assert runner.status(key, "ann") is None
+
+
+def test_a_job_that_fails_says_why(gate: Gate) -> None:
+    runner = JobRunner(gate)
+    sweep = Sweep(mechanisms=[Quick(epsilon=1.0, fault="out of cheese")], epsilons=[1], **SMALL)
+    key = runner.submit(sweep, "ann")
+    gate.open.set()
+    ended = runner.wait(key, "ann", 60)
+    assert ended is not None and ended.state == "failed"
+    assert "out of cheese" in ended.message
+    assert "out of cheese" in describe(ended)
+
+
+def test_what_nobody_looks_at_is_stopped_and_forgotten(gate: Gate) -> None:
+    runner = JobRunner(gate, keep_seconds=0.2)
+    key = runner.submit(clear(), "ann")
+    gate.open.set()
+    assert runner.wait(key, "ann", 60).state == "done"  # type: ignore[union-attr]
+    time.sleep(0.3)
+    runner.submit(clear(1), "bob")
+    assert runner.status(key, "ann") is None
+    gate.open.clear()
+    left = runner.submit(clear(2, repetitions=50), "ann")
+    time.sleep(1.0)
+    gate.open.set()
+    assert eventually(lambda: (found := runner._jobs.get(left)) is None or found.state == "cancelled")
+
+
+def test_sweeps_of_two_visitors_advance_together(workers: LocalExecutor) -> None:
+    runner = JobRunner(workers)
+    long = runner.submit(slow(0.03, count=60), "ann")
+    assert eventually(lambda: status(runner, long, "ann").n_rows > 0)
+    short = runner.submit(slow(0.03, seed=1, count=3), "bob")
+    assert runner.wait(short, "bob", 60).state == "done"  # type: ignore[union-attr]
+    assert status(runner, long, "ann").state == "running"
+    assert runner.wait(long, "ann", 60).n_rows == 60  # type: ignore[union-attr]
+
+
+# Single calls ---------------------------------------------------------------------------------------------------------
+
+
+def test_equal_calls_are_made_once_and_kept(workers: LocalExecutor) -> None:
+    runner = JobRunner(workers)
+    first = runner.call("ann", "key", process_id)
+    second = runner.call("bob", "key", process_id)
+    assert first is second
+    assert first.ready(60)
+    assert runner.call("cat", "key", process_id) is first
+    assert first.result() != 0
+    private = runner.call("ann", None, pow, 2, 3)
+    assert private.key != runner.call("ann", None, pow, 2, 3).key
+    assert private.ready(60) and private.result() == 8
+    assert eventually(lambda: private.key not in runner._calls)
+
+
+def test_a_call_that_is_replaced_is_stopped_unless_another_waits_for_it(workers: LocalExecutor) -> None:
+    runner = JobRunner(workers)
+    first = runner.call("ann", "first", pause, 300.0)
+    assert eventually(first.future.running)
+    assert not first.ready(0.05)
+    second = runner.call("ann", "second", pow, 2, 3, replaces="first")
+    assert second.ready(60) and second.result() == 8
+    assert first.ready(60) and first.cancelled and not second.cancelled
+    shared = runner.call("ann", "shared", pause, 0.3, 5)
+    runner.call("bob", "shared", pause, 0.3, 5)
+    runner.call("ann", "third", pow, 2, 3, replaces="shared")
+    assert shared.ready(60) and shared.result() == 5
+
+
+def test_calls_go_before_the_tasks_of_sweeps(workers: LocalExecutor) -> None:
+    runner = JobRunner(workers)
+    key = runner.submit(slow(0.05, seed=7, count=100), "ann")
+    assert eventually(lambda: status(runner, key, "ann").n_rows > 0)
+    call = runner.call("bob", "quick", pow, 2, 3)
+    assert call.ready(60)
+    assert status(runner, key, "ann").n_rows < 100
+    runner.leave(key, "ann")
+
+
+def test_a_call_that_fails_raises_and_is_not_kept(workers: LocalExecutor) -> None:
+    runner = JobRunner(workers)
+    call = runner.call("ann", "bad", int, "x")
+    with pytest.raises(ValueError, match="invalid literal"):
+        call.result()
+    assert eventually(lambda: "bad" not in runner._calls)
+
+
+def test_a_closed_runner_takes_nothing_more() -> None:
+    runner = JobRunner(LocalExecutor(1))
+    key = runner.submit(slow(), "ann")
+    runner.close()
+    with pytest.raises(BusyError, match="closed"):
+        runner.submit(clear(), "bob")
+    assert runner.status(key, "ann") is None or eventually(lambda: status(runner, key, "ann").state == "cancelled")
+
+
+def test_times_and_sentences() -> None:
+    assert [duration(seconds) for seconds in (0.0, 0.34, 4.2, 12.3, 59.4, 61.0, 3599.0, 7500.0)] == [
+        "0 s",
+        "0.3 s",
+        "4 s",
+        "12 s",
+        "59 s",
+        "1 min",
+        "1 h 0 min",
+        "2 h 5 min",
+    ]
+    running = JobStatus("k", "running", Progress(5, 20, remaining=90.0), 5, 0, 1, "")
+    assert describe(running) == "5 of 20 runs, about 2 min left."
+    unknown = JobStatus("k", "running", Progress(0, 2000), 0, 0, 1, "")
+    assert describe(unknown) == "0 of 2,000 runs."
+    done = JobStatus("k", "done", Progress(20, 20, seconds=3.0), 20, 0, 1, "")
+    assert describe(done) == "Done: 20 runs in 3 s."
+
+
+def test_nothing_of_a_user_interface_is_loaded() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, obmc.experiments.jobs; sys.exit('streamlit' in sys.modules)"
+    root = Path(__file__).resolve().parents[2]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, timeout=120).returncode == 0
