@@ -32,7 +32,7 @@ class Style:
 
 
 STYLES: dict[str, Style] = {
-    "Clear": Style("#7d7d7d", "solid", "circle"),
+    "Clear": Style("#7d7d7d", "solid", "x"),
     "InP": Style("#2a7fd4", "solid", "circle"),
     "ObjP": Style("#d1600a", "dash", "square"),
     "GraP": Style("#2b9348", "dot", "triangle-up"),

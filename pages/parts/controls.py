@@ -213,7 +213,7 @@ def calibration() -> str:
 
 def mechanism_and_epsilon() -> tuple[Offer, Setting]:
     """The main controls of a page about one run, outside the sidebar so that a phone shows them."""
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns([3, 2], gap="medium")
     with left:
         title = st.pills(
             options=tuple(MECHANISM.titles.values()),

@@ -108,7 +108,7 @@ def choose(setting: Setting) -> Plan:
         wrap=True,
         help="What to compare. Clear, the estimator without noise, is always drawn as a line.",
     )
-    left, middle, right = st.columns([2, 1, 1], gap="large")
+    left, middle, right = st.columns([2, 1, 1], gap="medium")
     with left:
         low, high = st.select_slider(
             "Range of epsilon",

@@ -1,0 +1,152 @@
+"""Figures say what the tables say, and mechanisms are told apart in every way and on every background."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from obmc import plots
+from obmc.offers import OFFERS
+
+LIGHT, DARK = "#ffffff", "#000000"
+
+
+def luminance(colour: str) -> float:
+    channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one: str, other: str) -> float:
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("label", plots.STYLES)
+@pytest.mark.parametrize("background", [LIGHT, DARK])
+def test_every_colour_stands_out_from_light_and_dark(label, background):
+    assert contrast(plots.STYLES[label].colour, background) >= 3.0
+
+
+def test_every_mechanism_offered_has_a_look_of_its_own():
+    looks = [plots.STYLES[offer.label] for offer in OFFERS.values()]
+    for one, other in itertools.combinations(looks, 2):
+        assert one.colour != other.colour
+        assert (one.dash, one.marker) != (other.dash, other.marker)
+
+
+def test_unknown_mechanisms_get_further_looks():
+    looks = {plots.style_of("mine", order) for order in range(3)}
+    assert len(looks) == 3 and not looks & set(plots.STYLES.values())
+
+
+# Matrices
+
+
+def test_block_means_of_a_small_matrix_is_the_matrix():
+    matrix = np.arange(6.0).reshape(2, 3)
+    assert plots.block_means(matrix, 3) is matrix
+
+
+def test_block_means_leave_out_what_is_missing():
+    matrix = np.array([[1.0, np.nan, 5.0], [3.0, np.nan, 7.0], [np.nan, np.nan, 9.0]])
+    np.testing.assert_allclose(plots.block_means(matrix, 2), [[2.0, 6.0], [np.nan, 9.0]])
+
+
+def test_block_means_of_full_blocks_keep_the_mean():
+    matrix = np.random.default_rng(0).normal(size=(943, 1682))
+    small = plots.block_means(matrix)
+    assert max(small.shape) <= plots.MAX_CELLS
+    steps = tuple(-(-n // plots.MAX_CELLS) for n in matrix.shape)
+    np.testing.assert_allclose(small[0, 0], matrix[: steps[0], : steps[1]].mean())
+    np.testing.assert_allclose(
+        small[-1, -1], matrix[steps[0] * (small.shape[0] - 1) :, steps[1] * (small.shape[1] - 1) :].mean()
+    )
+
+
+def test_a_picture_holds_the_matrix_on_the_asked_scale():
+    matrix = np.array([[0.5, np.nan], [-3.0, 1.0]])
+    figure = plots.picture(matrix, 2.0)
+    (heat,) = figure.data
+    np.testing.assert_allclose(heat.z, matrix)
+    assert (heat.zmin, heat.zmax) == (-2.0, 2.0)
+    # Row 0 is at the top, and the whole matrix is in view.
+    assert figure.layout.yaxis.range == (1.5, -0.5) and figure.layout.xaxis.range == (-0.5, 1.5)
+
+
+def test_a_picture_of_blocks_counts_rows_and_columns_of_the_matrix():
+    figure = plots.picture(np.zeros((480, 720)), 1.0)
+    (heat,) = figure.data
+    assert heat.z.shape == (240, 240)
+    assert (heat.y0, heat.dy) == (0.5, 2) and (heat.x0, heat.dx) == (1.0, 3)
+    assert heat.x0 + (heat.z.shape[1] - 1) * heat.dx + 1 == 719
+
+
+def test_the_colour_key_has_the_scale_of_the_pictures():
+    key = plots.colour_key(0.5).data[0]
+    assert (key.zmin, key.zmax) == (-0.5, 0.5)
+    assert key.colorscale == plots.picture(np.zeros((2, 2)), 0.5).data[0].colorscale
+
+
+def test_matrix_numbers_are_those_of_the_matrix():
+    table = plots.matrix_numbers({"one": np.array([[1.0, np.nan], [-3.0, 2.0]])}, 2.0)
+    row = table.iloc[0]
+    assert (row["picture"], row["entries"], row["smallest"], row["mean"], row["largest"]) == ("one", 3, -3.0, 0.0, 2.0)
+    assert row["beyond"] == pytest.approx(1 / 3)
+
+
+# Curves
+
+
+def summary() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "series": ["InP", "InP", "mine", "mine"],
+            "mechanism": ["InP", "InP", "mine", "mine"],
+            "epsilon": [4.0, 1.0, 1.0, 4.0],
+            "mean": [0.7, 0.6, 0.5, 0.55],
+            "low": [0.68, 0.58, 0.4, 0.5],
+            "high": [0.72, 0.62, 0.6, 0.6],
+            "count": [5, 5, 2, 5],
+        }
+    )
+
+
+def test_curves_draw_means_and_intervals_in_order():
+    figure = plots.curves(summary(), x="epsilon", metric="accuracy", percent=True)
+    traces = {trace.name: trace for trace in figure.data}
+    np.testing.assert_allclose(traces["InP"].x, [1.0, 4.0])
+    np.testing.assert_allclose(traces["InP"].y, [0.6, 0.7])
+    np.testing.assert_allclose(traces["InP, 95 % interval"].y, [0.62, 0.72, 0.68, 0.58])
+    assert traces["InP"].line.color == plots.STYLES["InP"].colour
+    assert figure.layout.xaxis.type == "log" and figure.layout.yaxis.tickformat == ".0%"
+    assert list(figure.layout.xaxis.tickvals) == [1.0, 4.0]
+
+
+def test_the_interval_of_two_draws_is_not_drawn():
+    figure = plots.curves(summary(), x="epsilon", metric="accuracy")
+    traces = {trace.name: trace for trace in figure.data}
+    np.testing.assert_allclose(traces["mine, 95 % interval"].x, [4.0, 4.0])
+
+
+def test_levels_cross_the_whole_chart():
+    levels = [plots.Level("Clear", 0.72, 0.71, 0.73), plots.Level("Majority class", 0.56, 0.56, 0.56)]
+    figure = plots.curves(summary(), x="epsilon", metric="accuracy", levels=levels)
+    traces = {trace.name: trace for trace in figure.data}
+    assert list(traces["Clear"].x) == [1.0, 4.0] and list(traces["Clear"].y) == [0.72, 0.72]
+    assert "Clear, 95 % interval" in traces and "Majority class, 95 % interval" not in traces
+
+
+def test_a_chart_without_points_has_its_levels():
+    figure = plots.curves(summary().iloc[:0], x="epsilon", metric="are", levels=[plots.Level("Clear", 1.9, 1.9, 1.9)])
+    assert [trace.name for trace in figure.data] == ["Clear"]
+    assert figure.data[0].x[0] < figure.data[0].x[1]
+
+
+def test_figures_keep_their_looks_when_new_points_come():
+    few = plots.curves(summary().iloc[:1], x="epsilon", metric="are")
+    all_ = plots.curves(summary(), x="epsilon", metric="are")
+    assert few.layout.uirevision == all_.layout.uirevision is not None
