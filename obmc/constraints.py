@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
-from obmc.errors import check_integer, check_number
+from obmc.errors import check_integer, check_number, check_numbers, check_shape
 
 Array = NDArray[np.float64]
 
 # Up to this many rows (of the shorter side) a full eigendecomposition is as cheap as a block iteration.
 _DENSE_SIDE = 160
-_FIRST_BLOCK = 24
+_FIRST_BLOCK = 40
+# Squares below this may have lost digits or vanished: then norms are bounded through the largest entry.
+_UNDERFLOW = 1e-280
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,7 @@ class ConstraintSet:
     @classmethod
     def for_rank(cls, shape: tuple[int, int], rank: int = 1, alpha: float = 1.0) -> ConstraintSet:
         """The paper's set: tau = alpha sqrt(rank d1 d2), which every matrix of that rank within the box satisfies."""
-        rows = check_integer("shape[0]", shape[0], low=1)
-        cols = check_integer("shape[1]", shape[1], low=1)
+        rows, cols = check_shape("shape", shape)
         order = check_integer("rank", rank, low=1, high=min(rows, cols))
         bound = check_number("alpha", alpha, low=0.0, open_low=True)
         return cls(tau=bound * math.sqrt(order * rows * cols), alpha=bound)
@@ -54,17 +56,22 @@ class ConstraintSet:
 
     def project_nuclear(self, matrix: Array) -> Array:
         """The Euclidean projection on the nuclear-norm ball, by a full singular value decomposition."""
+        matrix = check_numbers("matrix", matrix, dimensions=2)
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
         if values.sum() <= self.tau:
-            return matrix.copy()
+            return matrix
         kept = np.maximum(values - simplex_threshold(values, self.tau), 0.0)
         return (left * kept) @ right
 
     def project(self, matrix: Array, tol: float = 1e-10, max_iter: int = 10_000) -> Array:
         """The Euclidean projection on C, the intersection of ball and box, with relative residuals below ``tol``.
 
-        Returns a matrix within the box and within the ball up to ``tol``. Source: theory section 2.
+        Returns a matrix within the box and within the ball up to ``tol``. ``ValueError`` for a matrix with entries that
+        are not finite numbers and for a ``tol`` outside (0, 1). Source: theory section 2.
         """
+        matrix = check_numbers("matrix", matrix, dimensions=2)
+        check_number("tol", tol, low=0.0, high=1.0, open_low=True, open_high=True)
+        check_integer("max_iter", max_iter, low=1)
         from obmc.solvers.intersection import IntersectionProjector
 
         return IntersectionProjector(self, matrix.shape).project(matrix, tol=tol, max_iter=max_iter)
@@ -79,15 +86,17 @@ def simplex_threshold(values: Array, radius: float) -> float:
         return 0.0
     ordered = np.sort(values)[::-1]
     thresholds = (np.cumsum(ordered) - radius) / np.arange(1, len(ordered) + 1)
-    last = int(np.flatnonzero(ordered > thresholds)[-1])
-    return float(max(thresholds[last], 0.0))
+    # A radius below the rounding of the largest value leaves no value above its threshold: then everything goes to 0.
+    above = np.flatnonzero(ordered > thresholds)
+    return float(max(thresholds[above[-1]], 0.0)) if len(above) else float(ordered[0])
 
 
 def spectral_norm(matrix: Array) -> float:
     """||A||_2 from above: the largest eigenvalue of the smaller Gram matrix, with a margin for its rounding."""
-    gram = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
-    largest = max(float(np.linalg.eigvalsh(gram)[-1]), 0.0)
-    return math.sqrt(largest) * (1.0 + len(gram) * 4e-16)
+    largest = max(float(_gram_eigenvalues(matrix)[-1]), 0.0)
+    if largest < _UNDERFLOW:
+        return float(np.abs(matrix).max()) * math.sqrt(matrix.size)
+    return math.sqrt(largest) * (1.0 + sum(matrix.shape) * 4e-16)
 
 
 def nuclear_norm(matrix: Array, exact: bool = True) -> float:
@@ -98,10 +107,17 @@ def nuclear_norm(matrix: Array, exact: bool = True) -> float:
     """
     if exact:
         return float(np.linalg.svd(matrix, compute_uv=False).sum())
-    gram = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
-    squares = np.linalg.eigvalsh(gram)
+    squares = _gram_eigenvalues(matrix)
+    if squares[-1] < _UNDERFLOW:
+        return float(np.abs(matrix).max()) * math.sqrt(matrix.size * len(squares))
     rounding = 4.0 * np.finfo(np.float64).eps * max(float(squares[-1]), 0.0)
     return float(np.sqrt(np.maximum(squares, 0.0) + rounding).sum())
+
+
+def _gram_eigenvalues(matrix: Array) -> Array:
+    """The squares of the singular values, smallest first."""
+    gram = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
+    return np.asarray(np.linalg.eigvalsh(gram), dtype=np.float64)
 
 
 class NuclearProjector:
@@ -128,7 +144,7 @@ class NuclearProjector:
         self.values: Array = np.zeros(0)
         self.decompositions = 0
         self._dense = self.side <= _DENSE_SIDE
-        self._basis: Array | None = None
+        self._right: Array | None = None
 
     def project(self, matrix: Array) -> Array:
         """The projection of ``matrix``, shape (d1, d2)."""
@@ -153,34 +169,30 @@ class NuclearProjector:
 
     def _project_block(self, wide: Array) -> Array | None:
         """The projection by subspace iteration; None where the block would have to hold most of the spectrum."""
-        rounds = 1
-        if self._basis is None:
+        right, rounds = self._right, 1
+        if right is None:
             # The start is a fixed, seeded random block: any start with a component in the subspace will do.
-            self._basis = np.random.default_rng(0).standard_normal((self.side, _FIRST_BLOCK))
-            rounds = 4
-        basis = self._basis
+            right, rounds = np.random.default_rng(0).standard_normal((wide.shape[1], _FIRST_BLOCK)), 2
         while True:
             self.decompositions += 1
             for _ in range(rounds):
-                basis = np.linalg.qr(wide @ (basis.T @ wide).T)[0]
-            small = basis.T @ wide
-            squares, turn = np.linalg.eigh(small @ small.T)
-            values = np.sqrt(np.maximum(squares[::-1], 0.0))
-            turn = turn[:, ::-1]
-            basis, small = basis @ turn, turn.T @ small
+                left = linalg.qr(wide @ right, mode="economic", overwrite_a=True, check_finite=False)[0]
+                right = wide.T @ left
+            squares, turn = np.linalg.eigh(right.T @ right)
+            values, turn = np.sqrt(np.maximum(squares[::-1], 0.0)), turn[:, ::-1]
             theta = simplex_threshold(values, self.tau)
             rank = int(np.count_nonzero(values > theta))
             # The last values of the block lag behind; a few must lie below the threshold before the block is trusted.
             if theta > 0.0 and rank <= len(values) - 4:
                 break
-            width = int(1.5 * basis.shape[1]) + 8
+            width = 2 * right.shape[1] + 8
             if width > self.side // 2:
-                self._basis = None
+                self._right = None
                 self._dense = True
                 return None
-            extra = np.random.default_rng(width).standard_normal((self.side, width - basis.shape[1]))
-            basis = np.hstack([basis, extra])
-            rounds = 3
-        self._basis = basis[:, : max(rank + max(8, rank // 3), _FIRST_BLOCK)]
+            extra = np.random.default_rng(width).standard_normal((wide.shape[1], width - right.shape[1]))
+            right, rounds = np.hstack([right, extra]), 1
+        right = right @ turn[:, : max(rank + max(8, rank // 2), _FIRST_BLOCK)]
+        self._right = right
         self.values = values[:rank] - theta
-        return (basis[:, :rank] * (1.0 - theta / values[:rank])) @ small[:rank]
+        return ((left @ turn[:, :rank]) * (1.0 - theta / values[:rank])) @ right[:, :rank].T

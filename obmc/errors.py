@@ -9,6 +9,9 @@ import math
 import numbers
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 class RatingsError(ValueError):
     """A ratings file or table that cannot be used; the message says why and what to do."""
@@ -31,7 +34,10 @@ def check_number(
     allowed = _range_text(low, high, open_low, open_high)
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise ValueError(f"{name} must be a number {allowed}, got {value!r}.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     inside = (number > low if open_low else number >= low) and (number < high if open_high else number <= high)
     if not math.isfinite(number) or not inside:
         raise ValueError(f"{name} must be a finite number {allowed}, got {value!r}.")
@@ -52,10 +58,50 @@ def check_integer(name: str, value: Any, *, low: int, high: int | None = None) -
 
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
     """Return ``value`` if it is one of ``allowed``, or raise ``ValueError`` listing them."""
-    if value not in allowed:
+    try:
+        known = value in allowed
+    except (TypeError, ValueError):  # an array compares entry by entry
+        known = False
+    if not known:
         options = ", ".join(repr(option) for option in allowed)
         raise ValueError(f"{name} must be one of {options}, got {value!r}.")
     return value
+
+
+def check_instance(name: str, value: Any, kind: type, what: str) -> None:
+    """Raise ``ValueError`` unless ``value`` is a ``kind``; ``what`` says in words what ``name`` must be."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be {what}, got a {type(value).__name__}.")
+
+
+def check_shape(name: str, value: Any, *, high: int | None = None) -> tuple[int, int]:
+    """Return ``value`` as a pair of ints of at least 1, or raise ``ValueError`` naming ``name``."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ValueError(f"{name} must be a pair (d1, d2) of whole numbers of at least 1, got {value!r}.")
+    return (
+        check_integer(f"{name}[0]", value[0], low=1, high=high),
+        check_integer(f"{name}[1]", value[1], low=1, high=high),
+    )
+
+
+def check_array(name: str, values: Any, *, dimensions: int = 1) -> NDArray[Any]:
+    """Return ``values`` as an array of that many dimensions, of whatever type, or raise ``ValueError``."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):  # nested lists of unequal lengths
+        array = np.empty(())
+    if array.ndim != dimensions:
+        shape = "a one-dimensional array" if dimensions == 1 else f"an array of {dimensions} dimensions"
+        raise ValueError(f"{name} must be {shape} of numbers.")
+    return array
+
+
+def check_numbers(name: str, values: Any, *, dimensions: int = 1) -> NDArray[np.float64]:
+    """Return ``values`` as an array of finite floats of that many dimensions, or raise ``ValueError``."""
+    array = check_array(name, values, dimensions=dimensions)
+    if array.size and (array.dtype.kind not in "biuf" or not np.all(np.isfinite(array))):
+        raise ValueError(f"{name} must hold finite numbers only.")
+    return array.astype(np.float64)
 
 
 def _range_text(low: float, high: float, open_low: bool, open_high: bool) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
+@runtime_checkable
 class Link(Protocol):
     """A symmetric link h with all that losses, mechanisms and bounds need of it."""
 
@@ -42,6 +43,12 @@ class Link(Protocol):
 
     def curvature(self, x: ArrayLike) -> Array:
         """-(log h)''(x) > 0: both links are strictly log-concave."""
+
+    def probability_and_density(self, x: ArrayLike) -> tuple[Array, Array]:
+        """h(x) and h'(x), cheaper together; h' to the absolute accuracy of h."""
+
+    def score_and_curvature(self, x: ArrayLike) -> tuple[Array, Array]:
+        """(log h)'(x) and -(log h)''(x), cheaper together; the latter to the absolute accuracy of the former."""
 
     def potential(self, x: ArrayLike) -> Array:
         """A(x) with A' = h; convex. A(x) - z x is the matching loss of a label z."""
@@ -97,6 +104,16 @@ class Logistic:
         """-(log h)''(x) = h'(x)."""
         return self.density(x)
 
+    def probability_and_density(self, x: ArrayLike) -> tuple[Array, Array]:
+        """h and h' = h (1 - h)."""
+        probability = self.probability(x)
+        return probability, probability * (1.0 - probability)
+
+    def score_and_curvature(self, x: ArrayLike) -> tuple[Array, Array]:
+        """s = h(-x) and h' = s (1 - s)."""
+        score = self.score(x)
+        return score, score * (1.0 - score)
+
     def potential(self, x: ArrayLike) -> Array:
         """A(x) = log(1 + e^x)."""
         return np.logaddexp(0.0, np.asarray(x, dtype=np.float64))
@@ -117,7 +134,7 @@ class Logistic:
     def flatness(self, alpha: float) -> float:
         """beta = (1 + e^alpha)^2 / e^alpha, attained at |x| = alpha (the paper prints e^alpha)."""
         bound = check_number("alpha", alpha, low=0.0, open_low=True)
-        return 2.0 + math.exp(bound) + math.exp(-bound)
+        return 2.0 + math.exp(bound) + math.exp(-bound) if bound < 700.0 else math.inf
 
 
 @dataclass(frozen=True)
@@ -164,7 +181,16 @@ class Gaussian:
 
     def curvature(self, x: ArrayLike) -> Array:
         """-(log h)''(x) = r'(-u) / sigma^2, u = x / sigma, r'(u) = r(u) (r(u) - u)."""
-        return _hazard_slope(-np.asarray(x, dtype=np.float64) / self.sigma) / self.sigma**2
+        return _hazard_and_slope(-np.asarray(x, dtype=np.float64) / self.sigma)[1] / self.sigma**2
+
+    def probability_and_density(self, x: ArrayLike) -> tuple[Array, Array]:
+        """h and h'."""
+        return self.probability(x), self.density(x)
+
+    def score_and_curvature(self, x: ArrayLike) -> tuple[Array, Array]:
+        """r(-u) / sigma and r'(-u) / sigma^2 from one evaluation of the hazard, u = x / sigma."""
+        hazard, slope = _hazard_and_slope(-np.asarray(x, dtype=np.float64) / self.sigma)
+        return hazard / self.sigma, slope / self.sigma**2
 
     def potential(self, x: ArrayLike) -> Array:
         """A(x) = x Phi(x / sigma) + sigma phi(x / sigma)."""
@@ -187,7 +213,8 @@ class Gaussian:
     def flatness(self, alpha: float) -> float:
         """beta = Phi(v) Q(v) sigma^2 / phi(v)^2 at v = alpha / sigma; in logarithms, since it grows like e^(v^2/2)."""
         bound = check_number("alpha", alpha, low=0.0, open_low=True)
-        return float(1.0 / (self.score(bound) * self.score(-bound)))
+        product = float(self.score(bound) * self.score(-bound))
+        return 1.0 / product if product > 0.0 else math.inf
 
 
 def _hazard(u: Array) -> Array:
@@ -195,11 +222,13 @@ def _hazard(u: Array) -> Array:
         return math.sqrt(2.0 / math.pi) / special.erfcx(u / math.sqrt(2.0))
 
 
-def _hazard_slope(u: Array) -> Array:
-    """r'(u) = r(u) (r(u) - u), in (0, 1); for large u the difference cancels and its series serves."""
+def _hazard_and_slope(u: Array) -> tuple[Array, Array]:
+    """r(u) and r'(u) = r(u) (r(u) - u), in (0, 1); for large u the difference cancels and its series serves."""
     ratio = _hazard(u)
+    slope = np.asarray(ratio * (ratio - u))
     large = u > 50.0
-    safe = np.where(large, u, 100.0)
-    inverse = 1.0 / safe**2
-    series = 1.0 + inverse * (-1.0 + inverse * (6.0 + inverse * (-50.0 + inverse * 518.0)))
-    return np.where(large, series, ratio * (ratio - u))
+    if np.any(large):
+        inverse = 1.0 / np.where(large, u, 100.0) ** 2
+        series = 1.0 + inverse * (-1.0 + inverse * (6.0 + inverse * (-50.0 + inverse * 518.0)))
+        slope = np.where(large, series, slope)
+    return ratio, slope

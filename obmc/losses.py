@@ -13,8 +13,9 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
-from obmc.errors import check_number
+from obmc.errors import check_array, check_number, check_numbers
 from obmc.links import Link
 
 Array = NDArray[np.float64]
@@ -47,6 +48,9 @@ class Loss(Protocol):
     def curvature(self, x: Array) -> Array:
         """l_k''(x_k), shape (n,)."""
 
+    def slopes(self, x: Array) -> tuple[Array, Array]:
+        """l_k'(x_k) and l_k''(x_k) together, for Newton's method: cheaper than one after the other."""
+
     def select(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Loss:
         """The loss of a subset of the entries (a fold of a cross-validation)."""
 
@@ -78,7 +82,7 @@ class Matching:
     labels: Array
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", _finite_vector("labels", self.labels))
+        object.__setattr__(self, "labels", check_numbers("labels", self.labels))
 
     @property
     def n(self) -> int:
@@ -103,6 +107,10 @@ class Matching:
 
     def curvature(self, x: Array) -> Array:
         return self.link.density(x)
+
+    def slopes(self, x: Array) -> tuple[Array, Array]:
+        probability, density = self.link.probability_and_density(x)
+        return probability - self.labels, density
 
     def select(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Matching:
         return Matching(self.link, self.labels[keep])
@@ -133,7 +141,7 @@ class Likelihood:
     def __post_init__(self) -> None:
         object.__setattr__(self, "signs", _sign_vector(self.signs))
         if self.tilt is not None:
-            tilt = _finite_vector("tilt", self.tilt)
+            tilt = check_numbers("tilt", self.tilt)
             if len(tilt) != len(self.signs):
                 raise ValueError(f"tilt must have the length of signs, {len(self.signs)}, got {len(tilt)}.")
             object.__setattr__(self, "tilt", tilt)
@@ -165,6 +173,11 @@ class Likelihood:
 
     def curvature(self, x: Array) -> Array:
         return self.link.curvature(self.signs * x)
+
+    def slopes(self, x: Array) -> tuple[Array, Array]:
+        score, curvature = self.link.score_and_curvature(self.signs * x)
+        plain = -self.signs * score
+        return plain if self.tilt is None else plain + self.tilt, curvature
 
     def select(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Likelihood:
         return Likelihood(self.link, self.signs[keep], None if self.tilt is None else self.tilt[keep])
@@ -209,35 +222,50 @@ class FlippedLikelihood:
         return 0.25 if self.link.name == "logistic" else 1.0 / self.link.sigma**2
 
     def min_curvature(self, alpha: float | None) -> float:
-        # The curvature as a function of u = Y x is smooth, positive left of one point and negative right of it; a fine
-        # grid finds its least value. Beyond 40 sigma nothing changes in double precision.
+        # The curvature as a function of u = Y x is negative left of one point and positive right of it, and least near
+        # the u with h(u) = p; a fine grid around that, cut to the box, finds its least value.
         if self.flip == 0.0:
             return Likelihood(self.link, self.signs[:1]).min_curvature(alpha)
-        limit = 40.0 * self.link.sigma if alpha is None else min(alpha, 40.0 * self.link.sigma)
-        grid = np.linspace(-limit, limit, 20001)
-        return float(self._curvature_of(grid).min())
+        logistic, reach = self.link.name == "logistic", 40.0 * self.link.sigma
+        middle = float(special.logit(self.flip) if logistic else self.link.sigma * special.ndtri(self.flip))
+        limit = math.inf if alpha is None else alpha
+        low, high = max(-limit, middle - reach), min(limit, reach)
+        for _ in range(2):
+            grid = np.linspace(low, high, 20001)
+            curvature = self._curvature_of(grid)
+            place = int(curvature.argmin())
+            low, high = grid[max(place - 1, 0)], grid[min(place + 1, len(grid) - 1)]
+        least = float(curvature[place])
+        # At the threshold (logistic: epsilon = 2 alpha) the least curvature is 0; rounding must not make it negative.
+        return least if abs(least) > 1e-14 * self.max_curvature else 0.0
 
-    def _pieces(self, u: Array) -> tuple[Array, Array]:
-        """log c(u) and c'(u)/c(u), through logarithms so that p = 0 and far tails keep their digits."""
-        contrast = 1.0 - 2.0 * self.flip
-        log_flipped = math.log(contrast) + self.link.log_probability(u)
-        log_c = log_flipped if self.flip == 0.0 else np.logaddexp(math.log(self.flip), log_flipped)
-        return log_c, np.exp(log_flipped - log_c) * self.link.score(u)
+    def _pieces(self, u: Array) -> tuple[Array, Array, Array]:
+        """log c(u) with w = (1-2p) h/c and 1 - w = p/c, through logarithms so that p = 0 and far tails keep digits."""
+        log_kept = math.log(1.0 - 2.0 * self.flip) + self.link.log_probability(u)
+        log_flip = math.log(self.flip) if self.flip > 0.0 else -math.inf
+        log_c = np.logaddexp(log_flip, log_kept)
+        return log_c, np.exp(log_kept - log_c), np.exp(log_flip - log_c)
 
     def _curvature_of(self, u: Array) -> Array:
-        # -(log c)'' = s^2 - c''/c, s = c'/c; c''/c = w h''/h with w = (1-2p) h / c, and h''/h = score^2 - curvature.
-        log_c, slope = self._pieces(u)
-        weight = np.exp(math.log(1.0 - 2.0 * self.flip) + self.link.log_probability(u) - log_c)
-        return slope**2 - weight * (self.link.score(u) ** 2 - self.link.curvature(u))
+        # -(log c)'' = (c'/c)^2 - c''/c with c'/c = w score and c''/c = w h''/h = w (score^2 - curvature).
+        _, kept, flipped = self._pieces(u)
+        return kept * (self.link.curvature(u) - flipped * self.link.score(u) ** 2)
 
     def values(self, x: Array) -> Array:
         return -self._pieces(self.signs * x)[0]
 
     def gradient(self, x: Array) -> Array:
-        return -self.signs * self._pieces(self.signs * x)[1]
+        u = self.signs * x
+        return -self.signs * self._pieces(u)[1] * self.link.score(u)
 
     def curvature(self, x: Array) -> Array:
         return self._curvature_of(self.signs * x)
+
+    def slopes(self, x: Array) -> tuple[Array, Array]:
+        u = self.signs * x
+        _, kept, flipped = self._pieces(u)
+        score, curvature = self.link.score_and_curvature(u)
+        return -self.signs * kept * score, kept * (curvature - flipped * score**2)
 
     def select(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> FlippedLikelihood:
         return FlippedLikelihood(self.link, self.signs[keep], self.flip)
@@ -252,15 +280,8 @@ def likelihood(link: Link, signs: ArrayLike) -> Loss:
     return Matching(link, (1.0 + values) / 2.0) if link.name == "logistic" else Likelihood(link, values)
 
 
-def _finite_vector(name: str, values: ArrayLike) -> Array:
-    vector = np.asarray(values, dtype=np.float64)
-    if vector.ndim != 1 or not np.all(np.isfinite(vector)):
-        raise ValueError(f"{name} must be a one-dimensional array of finite numbers.")
-    return vector
-
-
 def _sign_vector(values: ArrayLike) -> Array:
-    vector = np.asarray(values, dtype=np.float64)
-    if vector.ndim != 1 or not np.all(np.abs(vector) == 1.0):
-        raise ValueError("signs must be a one-dimensional array of -1 and +1.")
-    return vector
+    vector = check_array("signs", values)
+    if vector.dtype.kind not in "iuf" or not np.all(np.abs(vector) == 1):
+        raise ValueError("signs must contain only -1 and +1.")
+    return vector.astype(np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from obmc.errors import check_choice, check_integer
+from obmc.errors import check_choice, check_integer, check_numbers
 from obmc.links import Link
 from obmc.observations import Observations
 
@@ -33,13 +33,14 @@ def average_relative_error(estimate: Predictor | NDArray[np.float64], truth: NDA
     ``estimate`` is a completion or a matrix of the shape of ``truth``. ``ValueError`` for another shape or a truth of
     zeros. Source: paper, section 5.1.
     """
-    matrix = np.asarray(getattr(estimate, "matrix", estimate), dtype=np.float64)
-    if matrix.shape != truth.shape:
-        raise ValueError(f"estimate must have the shape of truth, {truth.shape}, got {matrix.shape}.")
-    size = float(np.sum(truth**2))
+    right = check_numbers("truth", truth, dimensions=2)
+    matrix = check_numbers("estimate", getattr(estimate, "matrix", estimate), dimensions=2)
+    if matrix.shape != right.shape:
+        raise ValueError(f"estimate must have the shape of truth, {right.shape}, got {matrix.shape}.")
+    size = float(np.sum(right**2))
     if size == 0.0:
         raise ValueError("truth must not be all zeros: the relative error is not defined.")
-    return float(np.sum((matrix - truth) ** 2)) / size
+    return float(np.sum((matrix - right) ** 2)) / size
 
 
 def sign_accuracy(done: Predictor, test: Observations) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from obmc.errors import check_integer, check_number
+from obmc.errors import check_array, check_integer, check_number, check_shape
 
 
 def as_generator(rng: int | np.random.Generator) -> np.random.Generator:
@@ -77,20 +77,14 @@ class Observations:
     shape: tuple[int, int]
 
     def __init__(self, rows: ArrayLike, cols: ArrayLike, signs: ArrayLike, shape: tuple[int, int]) -> None:
-        if not isinstance(shape, tuple | list) or len(shape) != 2:
-            raise ValueError(f"shape must be a pair (d1, d2) of whole numbers of at least 1, got {shape!r}.")
-        limit = int(np.iinfo(np.int32).max)
-        size = (
-            check_integer("shape[0]", shape[0], low=1, high=limit),
-            check_integer("shape[1]", shape[1], low=1, high=limit),
-        )
+        size = check_shape("shape", shape, high=int(np.iinfo(np.int32).max))
         row_array = _index_array("rows", rows, size[0])
         col_array = _index_array("cols", cols, size[1])
-        sign_array = np.asarray(signs)
-        if sign_array.ndim != 1 or not (len(row_array) == len(col_array) == len(sign_array)):
+        sign_array = check_array("signs", signs)
+        if not len(row_array) == len(col_array) == len(sign_array):
             raise ValueError(
-                "rows, cols and signs must be one-dimensional and of equal length, "
-                f"got {len(row_array)}, {len(col_array)} and {sign_array.shape}."
+                "rows, cols and signs must be of equal length, "
+                f"got {len(row_array)}, {len(col_array)} and {len(sign_array)}."
             )
         if len(row_array) == 0:
             raise ValueError("rows, cols and signs must hold at least one observed entry, got none.")
@@ -142,6 +136,8 @@ class Observations:
 
     def index_of(self, entry: tuple[int, int]) -> int:
         """Position k with (rows[k], cols[k]) = entry; ``ValueError`` if it is not observed."""
+        if not isinstance(entry, tuple | list) or len(entry) != 2:
+            raise ValueError(f"entry must be a pair (row, column) of an observed entry, got {entry!r}.")
         row = check_integer("entry[0]", entry[0], low=0, high=self.shape[0] - 1)
         col = check_integer("entry[1]", entry[1], low=0, high=self.shape[1] - 1)
         found = np.flatnonzero((self.rows == row) & (self.cols == col))
@@ -189,9 +185,7 @@ class Observations:
 
 
 def _index_array(name: str, values: ArrayLike, size: int) -> NDArray[np.int32]:
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got {array.ndim} dimensions.")
+    array = check_array(name, values)
     if len(array) and array.dtype.kind not in "iu":
         raise ValueError(f"{name} must hold whole numbers from 0 to {size - 1}, got values of type {array.dtype}.")
     if len(array) and (int(array.min()) < 0 or int(array.max()) >= size):

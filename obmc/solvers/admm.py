@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obmc.losses import is_convex
-from obmc.solvers.balance import RELAXATION, balanced, relative_residuals
+from obmc.solvers.balance import FAVOUR_BOXED, FAVOUR_FREE, RELAXATION, balanced, relative_residuals
 from obmc.solvers.certificate import Certificate, Problem
 from obmc.solvers.completion import Callback, Progress
 from obmc.solvers.outcome import Outcome
@@ -53,6 +53,7 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
     certificate = Certificate(problem, part, exact=min(shape) <= 160 or tol < EXACT_BELOW)
     floor = 0.0 if convex else -1.5 * least
     rho = max(START * loss.max_curvature, floor)
+    favour = FAVOUR_BOXED if cset.alpha is not None else FAVOUR_FREE
     z, u, values = np.zeros(shape), np.zeros(shape), np.zeros(loss.n)
     work, target = np.empty(shape), np.empty(shape)
     pace = _Pace(tol)
@@ -78,9 +79,9 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
             primal, dual = relative_residuals(x, z, previous, u)
         gap = math.nan
         if convex and (pace.due(iteration) or iteration == max_iter):
-            certificate.lower_bound(z, -rho * u)
-            gap = certificate.glance(z, part.penalty)
-            if gap <= tol:
+            certificate.lower_bound(z, -rho * u, None if cset.alpha is None else np.abs(x) < cset.alpha)
+            gap = certificate.glance(z)
+            if gap <= tol or certificate.best is None:
                 certificate.feasible(z)
                 gap = certificate.gap
             pace.seen(iteration, gap)
@@ -96,12 +97,12 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
             message = "stopped by the callback"
             break
         if balancing and iteration <= 200 and iteration % 5 == 0:
-            rho, factor = balanced(rho, primal, dual, floor)
+            rho, factor = balanced(rho, primal, dual, favour, floor)
             u *= factor
     if not done:
         certificate.feasible(z)
         if convex:
-            certificate.lower_bound(z, -rho * u)
+            certificate.lower_bound(z, -rho * u, None if cset.alpha is None else np.abs(x) < cset.alpha)
     elif not convex:
         certificate.feasible(z)
     assert certificate.best is not None
@@ -136,5 +137,5 @@ class _Pace:
         pause = 5
         if self.last is not None and 0.0 < gap < self.last[1]:
             per_iteration = math.log(self.last[1] / gap) / (iteration - self.last[0])
-            pause = max(3, min(25, math.ceil(0.9 * math.log(max(gap / self.tol, 1.0)) / per_iteration)))
+            pause = max(2, min(25, math.ceil(math.log(max(gap / self.tol, 1.0)) / per_iteration)))
         self.next, self.last = iteration + pause, (iteration, gap)

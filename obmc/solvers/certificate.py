@@ -80,36 +80,55 @@ class Certificate:
         self.objective = math.inf
         self.bound = -math.inf
         self._convex_everywhere = is_convex(problem.loss, None)
+        self._cost_of_feasibility = 0.0
 
     @property
     def gap(self) -> float:
         """(f(best) - lower bound) / f(0)."""
         return max(self.objective - self.bound, 0.0) / self.problem.loss.scale
 
-    def glance(self, matrix: Array, penalty: float = 0.0) -> float:
-        """The gap that ``feasible(matrix)`` would give if the cut to the box kept it within the ball: no decomposition.
+    def glance(self, matrix: Array) -> float:
+        """An estimate of the gap that ``feasible(matrix)`` would give, without a decomposition.
 
-        Not certified, but close: it tells when the real check is worth its price.
+        The cut to the box takes the matrix out of the ball, and the scaling back into it costs in proportion to what
+        was cut off, at the rate of the last ``feasible``. Not certified: it tells when that is worth its price.
         """
-        value = self.problem.objective(self.problem.cset.clip(matrix)) + penalty
-        return max(value - self.bound, 0.0) / self.problem.loss.scale
+        value, cut = self._clipped(matrix)
+        return max(value + self._cost_of_feasibility * cut - self.bound, 0.0) / self.problem.loss.scale
+
+    def _clipped(self, matrix: Array) -> tuple[float, float]:
+        """The objective of the matrix cut to the box, and how much was cut off (Frobenius norm)."""
+        clipped = self.problem.cset.clip(matrix)
+        value = self.problem.objective(clipped) + self.part.penalty
+        return value, 0.0 if self.problem.cset.alpha is None else float(np.linalg.norm(matrix - clipped))
 
     def feasible(self, matrix: Array) -> None:
         """Offer a matrix: made feasible, kept if it is the best so far."""
         point = self.part.feasible(matrix, self.exact)
         value = self.problem.objective(point.matrix) + point.penalty
+        clipped, cut = self._clipped(matrix)
+        self._cost_of_feasibility = max(value - clipped, 0.0) / cut if cut > 0.0 else 0.0
         if value < self.objective:
             self.best, self.objective = point, value
 
-    def lower_bound(self, matrix: Array, ball_part: Array) -> None:
-        """Offer a lower bound from P near ``matrix`` with G1 = ``ball_part`` (without a box: all of the gradient)."""
+    def lower_bound(self, matrix: Array, ball_part: Array, inside: NDArray[np.bool_] | None = None) -> None:
+        """Offer a lower bound from P near ``matrix``.
+
+        G1 is ``ball_part`` where ``inside`` is False and the gradient itself where it is True: strictly within the box
+        an optimum owes the box nothing, and an error costs less in the spectral norm of G1 than in the l1 norm of G2.
+        Without a box G1 is all of the gradient.
+        """
         cset = self.problem.cset
         point = matrix if self._convex_everywhere else cset.clip(matrix)
         if cset.alpha is None and self.problem.effects is not None:
             point = point + _balancing_shift(self.problem, point)
         gradient = self.problem.gradient(point)
         value = self.problem.objective(point) - float(np.vdot(gradient, point))
-        support, held = self.part.support(gradient if cset.alpha is None else ball_part)
+        if cset.alpha is None:
+            ball_part = gradient
+        elif inside is not None:
+            ball_part = np.where(inside, gradient, ball_part)
+        support, held = self.part.support(ball_part)
         value -= support
         if cset.alpha is not None:
             value -= cset.alpha * float(np.abs(gradient - held).sum())

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from obmc.errors import check_array, check_integer
 from obmc.links import Link
 from obmc.solvers.parts import Effects
 
@@ -192,10 +193,10 @@ class Completion:
 
     def predict(self, rows: ArrayLike, cols: ArrayLike) -> Array:
         """The entries at (rows[k], cols[k]), shape (n,), without forming the matrix."""
-        return self.estimate.at(
-            _indices("rows", rows, self.shape[0]),
-            _indices("cols", cols, self.shape[1]),
-        )
+        left, right = _indices("rows", rows, self.shape[0]), _indices("cols", cols, self.shape[1])
+        if len(left) != len(right):
+            raise ValueError(f"rows and cols must be of equal length, got {len(left)} and {len(right)}.")
+        return self.estimate.at(left, right)
 
     def probability(self, rows: ArrayLike, cols: ArrayLike) -> Array:
         """h of the entries: the estimated probability of a +1 at (rows[k], cols[k]), shape (n,)."""
@@ -207,7 +208,8 @@ class Completion:
         scores = np.array(self.estimate.row(user), dtype=np.float64)
         left_out = _indices("exclude", exclude, self.shape[1])
         scores[left_out] = -np.inf
-        count = max(min(n, len(scores) - len(np.unique(left_out))), 0)
+        most = check_integer("n", n, low=0)
+        count = max(min(most, len(scores) - len(np.unique(left_out))), 0)
         return np.argsort(-scores, kind="stable")[:count]
 
     @cached_property
@@ -267,9 +269,9 @@ class Completion:
 
 
 def _indices(name: str, values: ArrayLike, size: int) -> NDArray[np.int64]:
-    array = np.atleast_1d(np.asarray(values))
+    array = check_array(name, [values] if np.isscalar(values) else values)
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
-    if array.dtype.kind not in "iu" or array.ndim != 1 or int(array.min()) < 0 or int(array.max()) >= size:
+    if array.dtype.kind not in "iu" or int(array.min()) < 0 or int(array.max()) >= size:
         raise ValueError(f"{name} must hold whole numbers from 0 to {size - 1}.")
     return array.astype(np.int64)

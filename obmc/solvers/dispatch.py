@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from obmc.constraints import ConstraintSet
-from obmc.errors import check_choice, check_integer, check_number
+from obmc.errors import check_choice, check_instance, check_integer, check_number
 from obmc.links import Link
 from obmc.losses import Loss, likelihood
 from obmc.observations import Observations, Omega
@@ -72,6 +72,12 @@ def minimise(
 
     Source: theory section 2.
     """
+    check_instance("link", link, Link, "Logistic() or Gaussian(sigma)")
+    check_instance("cset", cset, ConstraintSet, "a ConstraintSet(tau, alpha)")
+    if loss.n != len(omega):
+        raise ValueError(f"loss must have as many entries as omega, {len(omega)}, got {loss.n}.")
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback must be a function of a Progress, or None, got {callback!r}.")
     name = check_choice("solver", solver, SOLVERS)
     tolerance = check_number("tol", tol, low=0.0, high=1.0, open_low=True, open_high=True)
     fits = omega.shape[0] * omega.shape[1] <= DENSE_LIMIT
@@ -153,6 +159,8 @@ def complete(
 
     Source: paper, equation (3); Davenport et al. 2014.
     """
+    check_instance("obs", obs, Observations, "an Observations(rows, cols, signs, shape)")
+    check_instance("link", link, Link, "Logistic() or Gaussian(sigma)")
     return minimise(
         likelihood(link, obs.signs),
         obs.omega,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obmc.constraints import ConstraintSet, NuclearProjector
-from obmc.solvers.balance import RELAXATION, balanced, relative_residuals
+from obmc.solvers.balance import FAVOUR_BOXED, RELAXATION, balanced, relative_residuals
 
 Array = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class IntersectionProjector:
             if primal <= tol and moved * float(np.linalg.norm(dual)) <= tol * float(np.linalg.norm(z)):
                 break
             if iteration % 5 == 0:
-                rho, factor = balanced(rho, primal, moved)
+                rho, factor = balanced(rho, primal, moved, FAVOUR_BOXED)
                 dual *= factor
         self._rho, self._z, self.ball_part = rho, z, rho * dual
         return x

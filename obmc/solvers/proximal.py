@@ -22,9 +22,9 @@ def proximal_point(
 ) -> Array:
     """Solve l'(x) + rho (x - v) = 0 entry by entry by Newton's method, safeguarded by a bracket, and cut to the box.
 
-    The derivative grows with slope at least s = rho + min(0, inf l'') > 0, so the root lies between v and
-    v - l'(v)/s: a bracket that shrinks with every evaluation. A step that leaves it first goes to its end (which is the
-    answer for an entry at the bound) and later halves it (which ends any cycle).
+    The derivative g grows with slope at least s = rho + min(0, inf l'') > 0, so from any x in the box the solution lies
+    towards x - g(x)/s and no further: a bracket that shrinks with every evaluation. A step that leaves it first goes to
+    its end (which is the answer for an entry at the bound) and later halves it (which ends any cycle).
 
     Parameters
     ----------
@@ -39,30 +39,29 @@ def proximal_point(
     least_curvature
         inf l'' on the box.
     tol
-        Largest change of an entry at which Newton stops; what is left then is of the order of its square.
+        Largest change of an entry, relative to the largest entry, at which Newton stops; what is left then is of the
+        order of its square.
     """
-    slope = rho + min(0.0, least_curvature)
-    other = centre - loss.gradient(centre if alpha is None else np.clip(centre, -alpha, alpha)) / slope
-    if alpha is not None:
-        # The gradient is only used inside the box, where its monotonicity is known; the bracket is the box itself for
-        # entries whose centre lies outside.
-        outside = np.abs(centre) > alpha
-        low = np.where(outside, -alpha, np.clip(np.minimum(centre, other), -alpha, alpha))
-        high = np.where(outside, alpha, np.clip(np.maximum(centre, other), -alpha, alpha))
-    else:
-        low, high = np.minimum(centre, other), np.maximum(centre, other)
-    x = np.clip(start, low, high)
+    least_slope = rho + min(0.0, least_curvature)
+    bound = np.inf if alpha is None else alpha
+    x = np.clip(start, -bound, bound)
+    low, high = np.full(loss.n, -bound), np.full(loss.n, bound)
     for step in range(max_iter):
-        residual = loss.gradient(x) + rho * (x - centre)
-        low = np.where(residual < 0.0, x, low)
-        high = np.where(residual > 0.0, x, high)
-        following = x - residual / (loss.curvature(x) + rho)
+        gradient, curvature = loss.slopes(x)
+        residual = gradient + rho * (x - centre)
+        if step == 0:
+            other = x - residual / least_slope
+            low, high = np.maximum(low, np.minimum(x, other)), np.minimum(high, np.maximum(x, other))
+        else:
+            low = np.where(residual < 0.0, x, low)
+            high = np.where(residual > 0.0, x, high)
+        following = x - residual / (curvature + rho)
         if step < 3:
             following = np.clip(following, low, high)
         else:
             following = np.where((following < low) | (following > high), 0.5 * (low + high), following)
         change = float(np.abs(following - x).max(initial=0.0))
         x = following
-        if change <= tol:
+        if change <= tol * float(np.abs(x).max(initial=0.0)):
             break
     return x

@@ -55,7 +55,8 @@ def spg(problem: Problem, tol: float, max_iter: int, callback: Callback | None) 
         moved = float(np.linalg.norm(direction)) / max(float(np.linalg.norm(projected)), 1e-300)
         gap = math.nan
         if convex:
-            certificate.lower_bound(x, -projector.ball_part / length)
+            inside = None if cset.alpha is None else np.abs(projected) < cset.alpha
+            certificate.lower_bound(x, -projector.ball_part / length, inside)
             gap = certificate.glance(x)
             if gap <= tol:
                 certificate.feasible(x)
@@ -93,7 +94,7 @@ def spg(problem: Problem, tol: float, max_iter: int, callback: Callback | None) 
         if callback is not None and callback(Progress(iteration, max_iter, gap)) is False:
             message = "stopped by the callback"
             break
-    if certificate.best is None:
+    if not done:
         certificate.feasible(x)
     assert certificate.best is not None
     return Outcome(
