@@ -250,7 +250,7 @@ def _entries(
             return _wide_entries(grid, plan)
     elif layout == "wide":
         raise RatingsError("rating names no column of a wide table, where every column is an item: leave it out.")
-    roles = find_roles(grid.names, profiles, user=user, item=item, rating=rating)
+    roles = find_roles(grid.names, profiles, grid.sample, user=user, item=item, rating=rating)
     who, what, how = grid.columns([roles.user, roles.item, roles.rating])
     names = _column_names(grid)
     shown = (names[roles.user], names[roles.item], names[roles.rating])

@@ -23,8 +23,8 @@ class RatingsDialect:
 
     ``container`` ("plain", "gzip", "zip (name)"), ``encoding``, ``form`` ("text", "json"), ``separator`` and ``quote``
     ("" where they do not apply), ``decimal`` mark, ``header`` (has names), ``columns`` (their names, "column 1" and so
-    on without a header), ``layout`` ("long", "wide"), ``user``, ``item`` and ``rating`` (the names of their columns; ""
-    in a wide table for what has none), ``words`` (texts read as numbers) and ``missing`` (numbers taken for "not rated").
+    on without a header), ``layout`` ("long", "wide"), ``user``, ``item`` and ``rating`` (the names of their columns, ""
+    for what has none in a wide table), ``words`` (texts read as numbers), ``missing`` (numbers taken for "not rated").
     """
 
     container: str

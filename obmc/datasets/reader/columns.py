@@ -116,7 +116,9 @@ def position_of(role: str, wanted: Any, names: list[str] | None, width: int) -> 
     raise RatingsError(f"{role}={wanted!r} is no column of the file; its columns are {listed(names, width)}.")
 
 
-def find_roles(names: list[str] | None, profiles: list[Profile], *, user: Any, item: Any, rating: Any) -> Roles:
+def find_roles(
+    names: list[str] | None, profiles: list[Profile], sample: list[list[str]], *, user: Any, item: Any, rating: Any
+) -> Roles:
     """Raises ``RatingsError`` if there is no column for one of the three: above all, if nothing is a rating."""
     width = len(profiles)
     wanted = {
@@ -141,9 +143,25 @@ def find_roles(names: list[str] | None, profiles: list[Profile], *, user: Any, i
                 taken[role] = by_name
     guessed = _guess_rest(taken, known, names, profiles)
     taken |= guessed
+    if USER in guessed and ITEM in guessed:
+        _check_pairs(names, sample, taken[USER], taken[ITEM])
     if guessed:
         notes.insert(0, _guess_note(guessed, taken, names))
     return Roles(taken[USER], taken[ITEM], taken[RATING], notes)
+
+
+def _check_pairs(names: list[str] | None, sample: list[list[str]], user: int, item: int) -> None:
+    """Do the guessed columns make a table of ratings? In one, pairs are mostly different, and users or items recur."""
+    pairs = [(row[user].strip(), row[item].strip()) for row in sample if row[user].strip() and row[item].strip()]
+    n = len(pairs)
+    users, items = len({who for who, _ in pairs}), len({what for _, what in pairs})
+    strangers = min(users, items) >= 0.95 * n or (users == n and items <= 3)
+    if n >= 10 and (len(set(pairs)) < 0.5 * n or strangers):
+        raise RatingsError(
+            f"The file does not look like ratings: read as users and items, {label(names, user)} and {label(names, item)} "
+            f"have {users:,} and {items:,} different values in {n:,} rows of {len(set(pairs)):,} kinds; if it holds "
+            "ratings, name the columns with user=, item= and rating=."
+        )
 
 
 def _guess_note(guessed: dict[str, int], taken: dict[str, int], names: list[str] | None) -> str:
@@ -220,10 +238,9 @@ def _guess_rest(
             f"The file has no column for the {what}; its columns are {listed(names, width)}: name it with "
             f"{missing[0]}=."
         )
-    if USER in missing:
+    if USER in missing and any(found is not None for found in known):
         who = profiles[ids[0]]
-        told = any(found is not None for found in known)
-        if who.different == who.filled >= (2 if told else 10):
+        if who.different == who.filled > 1:
             raise RatingsError(
                 f"The file has no column for the user: no value of {label(names, ids[0])} occurs twice, as users would "
                 "that rate several items; name the column with user=."
@@ -265,7 +282,7 @@ def _guess_rating(
         plausible = {}
     if not plausible:
         raise RatingsError(_no_rating(known, names, profiles))
-    return max(plausible, key=lambda k: (plausible[k], -k))
+    return max(plausible, key=lambda k: (plausible[k], -len(profiles[k].values), k))
 
 
 def _no_rating(known: list[Meaning | None], names: list[str] | None, profiles: list[Profile]) -> str:

@@ -18,6 +18,7 @@ SEPARATORS = (",", ";", "\t", "|", "::", "\x01", "\x1f", "||", "^", "~", " ", ":
 LONGEST_LINE = 2**24
 HEAD, FURTHER = 2**18, 2**16
 PREAMBLE = 20
+COMMENT_MARKS = ("#", "%", "//")
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,8 @@ def find_header(sample: Sample, form: Format, wanted: bool | None) -> Header:
         skipped, before = start, "the data"
     else:
         names = [_name(cell) for cell in first[names_at][0]]
+        if len(names) == width + 1 and not names[0] and first[names_at][0][0].strip() in COMMENT_MARKS:
+            names = names[1:]
         header = Header(names, first[names_at][2], max(width, len(names)))
         skipped, before = names_at, "the header"
         rows = body[body.index(first[names_at][0]) + 1 :]
