@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from obmc.datasets import DATA_SETS, fetch
 from obmc.datasets.registry import DataSet
+from obmc.experiments.commands import complete, reproduce, store, sweep
 
 Run = Callable[[argparse.Namespace], None]
 BAD_INPUT = 2
@@ -52,6 +53,10 @@ def fetch_data(parser: argparse.ArgumentParser) -> Run:
 
 COMMANDS: dict[str, Callable[[argparse.ArgumentParser], Run]] = {
     "fetch-data": fetch_data,
+    "complete": complete,
+    "sweep": sweep,
+    "reproduce": reproduce,
+    "store": store,
 }
 
 

@@ -9,6 +9,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -270,7 +271,7 @@ def group(points: Sequence[Point]) -> list[tuple[Point, ...]]:
 
 def run_points(points: Sequence[Point], metrics: Sequence[str]) -> list[Outcome | Refusal]:
     """Compute runs one after the other, in the process that this is called in. What executors are given to do."""
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         draws = {point.draw: find_draw(point.draw) for point in points}
         return [run_point(point, draws[point.draw], metrics) for point in points]
 
@@ -356,6 +357,11 @@ def make_rows(point: Point, outcome: Outcome, metrics: Sequence[str]) -> Iterato
     for metric in metrics:
         found = {"metric": metric, "value": outcome.values[metric], **outcome.facts()}
         yield cast(Row, {name: settings[name] if name in settings else found[name] for name in FIELDS})
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """BLAS at one thread: with more, on a busy machine, a decomposition takes 10 to 20 times longer."""
+    return _blas().limit(limits=1, user_api="blas")
 
 
 @lru_cache(maxsize=1)

@@ -34,6 +34,7 @@ LINKS = ("logistic", "gaussian")
 EPSILON_LIMITS = (1e-3, 1e3)
 MAX_POINTS = 200_000
 _SHAPE = (100, 100)
+_SHAPES = {"ml-100k": (943, 1682), "rc": (138, 130)}
 _RATIO = 0.15
 
 
@@ -249,11 +250,10 @@ class Sweep:
 
     def _check_shape(self, shape: Any) -> tuple[int, int]:
         if self.dataset != SYNTHETIC:
-            if shape is not None:
-                raise ValueError(f"shape belongs to the dataset synthetic alone, got {shape!r} with another one.")
-            if isinstance(self.dataset, InMemory):
-                return self.dataset.train.shape
-            return {"ml-100k": (943, 1682), "rc": (138, 130)}[self.dataset]
+            own = self.dataset.train.shape if isinstance(self.dataset, InMemory) else _SHAPES[self.dataset]
+            if shape is not None and tuple(shape) != own:
+                raise ValueError(f"shape must be {own} with this dataset, or left out, got {shape!r}.")
+            return own
         given = _SHAPE if shape is None else shape
         if not isinstance(given, tuple | list) or len(given) != 2:
             raise ValueError(f"shape must be a pair (d1, d2) of whole numbers of at least 1, got {shape!r}.")

@@ -4,6 +4,7 @@ from obmc.mechanisms.base import LocalMechanism, Mechanism, NoisedView, Release
 from obmc.mechanisms.clear import Clear
 from obmc.mechanisms.gradient import GradientPerturbation
 from obmc.mechanisms.input import InputPerturbation
+from obmc.mechanisms.input_plus import InputPerturbationPlus
 from obmc.mechanisms.objective import ObjectivePerturbation
 from obmc.mechanisms.output import OutputPerturbation, output_multiplier
 
@@ -11,6 +12,7 @@ __all__ = [
     "Clear",
     "GradientPerturbation",
     "InputPerturbation",
+    "InputPerturbationPlus",
     "LocalMechanism",
     "Mechanism",
     "NoisedView",

@@ -183,7 +183,7 @@ def test_data_in_memory_can_run_but_have_no_key() -> None:
         ({"shape": (0, 5)}, "shape[0] must be a whole number of at least 1"),
         ({"shape": 7}, "shape must be a pair"),
         ({"shape": (100_000, 100_000)}, "shape must hold at most"),
-        ({"shape": (3, 3), "dataset": "rc"}, "shape belongs to the dataset synthetic alone"),
+        ({"shape": (3, 3), "dataset": "rc"}, "shape must be (138, 130) with this dataset, or left out"),
         ({"fold": 6, "dataset": "ml-100k"}, "fold must be a whole number from 1 to 5"),
         ({"fold": 2}, "fold belongs to the dataset ml-100k alone"),
         ({"repetitions": 0}, "repetitions must be a whole number from 1"),

@@ -1,0 +1,112 @@
+"""``python -m obmc reproduce``: the paper's figures and table, computed again."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from obmc.datasets.registry import DATA_SETS, locate
+from obmc.experiments.commands.console import Table, add_computing_options, check_folder, check_output, compute
+from obmc.experiments.figures import PARTS, Figure, figures, find_figure, keys_of, settings_of, table_1
+from obmc.experiments.sweep import FIELDS
+
+TABLE = "table1"
+
+
+def reproduce(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
+    """Compute the paper's figures and its table again, with the paper's numbers of repetitions.
+
+    A table for each goes to a folder. What is in the results store is not computed again, so a run that was stopped is
+    gone on with by the same command. Everything takes hours on two cores, --quick minutes.
+    """
+    parser.add_argument(
+        "--figure",
+        nargs="+",
+        metavar="NAME",
+        help=f"{', '.join(figures())} or {TABLE}; 1, 2 and 3 mean both of their parts (default: all)",
+    )
+    parser.add_argument("--only", nargs="+", metavar="PART", help=f"of each figure only {', '.join(PARTS)}")
+    parser.add_argument("--quick", action="store_true", help="two draws, three epsilons, nothing that takes minutes")
+    parser.add_argument("--output", default="results", metavar="FOLDER", help="for the tables (default: results)")
+    parser.add_argument("--format", default="csv", choices=("csv", "parquet"), help="of the tables (default: csv)")
+    add_computing_options(parser)
+
+    def run(options: argparse.Namespace) -> None:
+        chosen, table = _chosen(options)
+        folder = Path(options.output)
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"--output must be a folder, and {folder} is a file.")
+        folder.mkdir(parents=True, exist_ok=True)
+        check_folder(folder)
+        # Before hours are spent: whether the data are here.
+        for dataset in DATA_SETS:
+            if table or any(sweep.dataset == dataset for figure in chosen for sweep in figure.parts.values()):
+                locate(dataset)
+        if table:
+            rows = table_1()
+            target = check_output(str(folder / f"table-1.{options.format}"))
+            with Table(target, list(rows[0])) as out:
+                for row in rows:
+                    out.write(row)
+            print(f"{target}: Table 1.")
+        for figure in chosen:
+            _write(figure, folder, options)
+
+    return run
+
+
+def _chosen(options: argparse.Namespace) -> tuple[list[Figure], bool]:
+    names: dict[str, None] = {}
+    for name in options.figure or [*figures(), TABLE]:
+        both = [figure for figure in figures() if figure[:-1] == name]
+        names.update(dict.fromkeys(both or [name]))
+    table = TABLE in names
+    names.pop(TABLE, None)
+    chosen = [find_figure(name) for name in names]
+    for part in options.only or ():
+        if part not in PARTS:
+            raise ValueError(f"--only must name {', '.join(PARTS)}, got {part}.")
+    if options.quick:
+        chosen = [figure.quick() for figure in chosen]
+    if options.only:
+        kept = [
+            Figure(
+                figure.name,
+                figure.title,
+                figure.against,
+                {name: sweep for name, sweep in figure.parts.items() if name in options.only},
+            )
+            for figure in chosen
+        ]
+        chosen = [figure for figure in kept if figure.parts]
+    return chosen, table
+
+
+def _write(figure: Figure, folder: Path, options: argparse.Namespace) -> None:
+    target = folder / f"figure-{figure.name}.{options.format}"
+    sweeps = {f"figure {figure.name} {name}": sweep for name, sweep in figure.parts.items()}
+    keys = {settings: key for sweep in sweeps.values() for settings, key in keys_of(sweep).items()}
+    places = {key: place for place, key in enumerate(keys.values())}
+    rows: list[dict[str, Any]] = []
+    with Table(check_output(str(target)), ("key", *FIELDS), order=lambda row: places[row["key"]]) as table:
+        for _, row in compute(sweeps, options):
+            rows.append({"key": keys[settings_of(row)], **row})
+            table.write(rows[-1])
+    print(f"{target}: {figure.title}.")
+    print(means(sorted(rows, key=lambda row: places[row["key"]]), figure.against))
+
+
+def means(rows: list[dict[str, Any]], against: str) -> str:
+    """The means over the draws as text: a line for each mechanism, a column for each value of ``against``."""
+    table = pd.DataFrame(rows)
+    table = table[table["metric"] == table["metric"].iloc[0]]
+    table["mechanism"] = [
+        " ".join(filter(None, (row.mechanism, row.calibration, row.options if row.options != "{}" else "")))
+        for row in table.itertuples()
+    ]
+    wide = table.pivot_table(index="mechanism", columns=against, values="value", sort=False)
+    return wide[sorted(wide.columns)].to_string(float_format=lambda value: f"{value:.3f}", na_rep="")
