@@ -57,8 +57,10 @@ DIVERGING = [
     [0.75, "#f0984c"],
     [1.0, "#a63603"],
 ]
-# What is not observed: neither the page's colour nor one of the scale.
-UNOBSERVED = "rgba(128, 128, 128, 0.45)"
+# What is not observed: a colour that is not on the scale, and from which both its ends stand out.
+UNOBSERVED = "#b8b8b8"
+# Of text on an axis: 4.5:1 against white and black alike, where the theme's own grey falls short on white.
+INK = "#767676"
 # A figure of more cells than this across is drawn as means of blocks of cells.
 MAX_CELLS = 240
 # The interval of two draws is some eighteen times their distance: drawn, it would hide all else while a chart grows.
@@ -144,7 +146,13 @@ def picture(
             }
         ],
         xaxis={**axis, "range": [-0.5, matrix.shape[1] - 0.5], "constrain": "domain"},
-        yaxis={**axis, "range": [matrix.shape[0] - 0.5, -0.5], "scaleanchor": "x", "constrain": "domain"},
+        yaxis={
+            **axis,
+            "range": [matrix.shape[0] - 0.5, -0.5],
+            "scaleanchor": "x",
+            "constrain": "domain",
+            "constraintoward": "top",
+        },
     )
     return figure
 
@@ -172,7 +180,13 @@ def colour_key(bound: float, height: int = 64) -> go.Figure:
         yaxis={"visible": False, "fixedrange": True},
     )
     figure.update_xaxes(fixedrange=True, zeroline=False, range=[-bound, bound])
+    _ink(figure)
     return figure
+
+
+def _ink(figure: go.Figure) -> None:
+    for update in (figure.update_xaxes, figure.update_yaxes):
+        update(tickfont_color=INK, title_font_color=INK)
 
 
 # Curves ---------------------------------------------------------------------------------------------------------------
@@ -275,6 +289,7 @@ def curves(
         # The reader's zoom and hidden lines survive new points.
         uirevision=f"{x}-{metric}-{logarithmic}",
     )
+    _ink(figure)
     if logarithmic and len(summary):
         stops = sorted(set(summary[x]))
         figure.update_xaxes(tickvals=stops, ticktext=[f"{stop:g}" for stop in stops])

@@ -25,35 +25,40 @@ def page() -> None:
         st.error(str(error))
         return
     if found is not None:
-        shown = (offer, setting, found["run"], found["clear"].score)
-        st.session_state[_SHOWN] = shown
-    else:
-        waiting.poll()
-        shown = st.session_state.get(_SHOWN)
-        if shown is None:
-            return
+        st.session_state[_SHOWN] = (offer, setting, found["run"], found["clear"].score)
+        show(problem, *st.session_state[_SHOWN])
+        return
+    waiting.poll()
+    if _SHOWN in st.session_state:
         # Nothing jumps while the next result is computed.
         st.caption("Until then, the last finished result:")
-        problem = find_problem(shown[1])
-    show(problem, *shown)
+        shown = st.session_state[_SHOWN]
+        show(find_problem(shown[1]), *shown)
+    else:
+        pictures.show(problem, pictures.of_problem(problem, setting.alpha), setting.alpha)
+        guarantee(setting)
 
 
 def show(problem: Problem, offer: Offer, setting: Setting, run: Run, clear: float) -> None:
     """One finished run beside the score of the one without noise."""
     scores.show(offer, problem, run, clear)
-    row, col = ("row", "column") if problem.rated is None else ("user", likes.NOUNS[setting.data][0])
-    pictures.show(pictures.of_run(problem, run), setting.alpha, row, col)
+    pictures.show(problem, pictures.of_run(problem, run), setting.alpha)
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("What is guaranteed")
-        guarantee_card.show(setting.guarantee)
+        guarantee(setting)
     with right:
-        st.subheader("The solver")
+        st.header("The solver")
         facts.show(run.facts)
     if problem.rated is not None:
-        st.subheader("What one person is predicted to like")
+        st.header("What one person is predicted to like")
         likes.show(problem, run)
     st.caption(f"Seed {setting.seed}: the same settings give the same numbers again.")
+
+
+def guarantee(setting: Setting) -> None:
+    """What the run guarantees; known before it is computed."""
+    st.header("What is guaranteed")
+    guarantee_card.show(setting.guarantee)
 
 
 page()

@@ -31,6 +31,17 @@ def test_every_colour_stands_out_from_light_and_dark(label, background):
     assert contrast(plots.STYLES[label].colour, background) >= 3.0
 
 
+def test_text_on_axes_can_be_read_on_light_and_dark():
+    figure = plots.curves(summary(), x="epsilon", metric="are")
+    for colour in (figure.layout.xaxis.tickfont.color, figure.layout.yaxis.title.font.color):
+        assert contrast(colour, LIGHT) >= 4.5 and contrast(colour, DARK) >= 4.5
+
+
+def test_both_ends_of_the_scale_stand_out_from_what_is_not_observed():
+    for place in (0, -1):
+        assert contrast(plots.DIVERGING[place][1], plots.UNOBSERVED) >= 3.0
+
+
 def test_every_mechanism_offered_has_a_look_of_its_own():
     looks = [plots.STYLES[offer.label] for offer in OFFERS.values()]
     for one, other in itertools.combinations(looks, 2):

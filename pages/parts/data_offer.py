@@ -21,12 +21,12 @@ def show(name: str) -> None:
     st.info(f"{row.title} is not on this machine yet: {row.summary}. All else works without it.")
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Fetch it")
+        st.header("Fetch it")
         st.markdown(f"From [{row.page}]({row.page}). {row.licence}")
         if st.button("Download now", type="primary", key=f"fetch-{name}"):
             _download(row)
     with right:
-        st.subheader("Or hand it over")
+        st.header("Or hand it over")
         archive = st.file_uploader("The zip archive", type="zip", key=f"archive-{name}")
         files = st.file_uploader(
             f"Or its folder, with {', '.join(file.name for file in row.files if file.needed)}",

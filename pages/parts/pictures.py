@@ -11,31 +11,34 @@ import streamlit as st
 from obmc import plots
 from obmc.single import Problem, Run
 from pages.parts import charts
+from pages.parts.likes import NOUNS
 
 SIGNS = "Observed signs"
+ERROR = "Error"
 
 
-def of_run(problem: Problem, run: Run) -> dict[str, np.ndarray]:
-    """The pictures of a run by title: truth, signs, estimate and error where the truth is known, else all but two."""
-    alpha = run.setting.alpha
+def of_problem(problem: Problem, alpha: float) -> dict[str, np.ndarray]:
+    """The pictures that need no estimate: truth, where it is known, and observed signs."""
     dense = problem.train.to_dense().astype(np.float32)
     # A sign has the colour of its end of the scale, whatever alpha is.
     signs = np.where(dense == 0, np.nan, dense * np.float32(alpha))
-    if problem.truth is None:
-        return {SIGNS: signs, "Estimate": run.estimate}
-    return {
-        "Truth": problem.truth,
-        SIGNS: signs,
-        "Estimate": run.estimate,
-        "Error: estimate minus truth": run.estimate - problem.truth,
-    }
+    return {SIGNS: signs} if problem.truth is None else {"Truth": problem.truth, SIGNS: signs}
 
 
-def show(matrices: Mapping[str, np.ndarray], alpha: float, row: str, col: str) -> None:
+def of_run(problem: Problem, run: Run) -> dict[str, np.ndarray]:
+    """The pictures of a run by title: those of its problem, the estimate, and the error where the truth is known."""
+    found = {**of_problem(problem, run.setting.alpha), "Estimate": run.estimate}
+    return found if problem.truth is None else {**found, ERROR: run.estimate - problem.truth}
+
+
+def show(problem: Problem, matrices: Mapping[str, np.ndarray], alpha: float) -> None:
     """Draw the matrices in a grid that wraps, then the common scale and the numbers."""
+    row, col = ("row", "column") if problem.rated is None else ("user", NOUNS[problem.rated.name][0])
+    columns = 2 if problem.truth is None else 4
     numbers = plots.matrix_numbers(matrices, alpha)
-    grid = st.grid(len(matrices), min_column_width=150, gap="small")
-    height = 220 if len(matrices) > 2 else 340
+    grid = st.grid(columns, min_column_width=150, gap="small")
+    rows, cols = problem.train.shape
+    height = 220 if columns > 2 else round(400 * min(max(rows / cols, 0.4), 1.0))
     for order, (title, matrix) in enumerate(matrices.items()):
         found = numbers.iloc[order]
         alt = (
@@ -55,6 +58,7 @@ def show(matrices: Mapping[str, np.ndarray], alpha: float, row: str, col: str) -
     blocks = max(max(matrix.shape) for matrix in matrices.values()) > plots.MAX_CELLS
     st.caption(
         "One colour scale for all. Grey: not observed; signs have the colours of the two ends."
+        + (" The error is the estimate minus the truth." if ERROR in matrices else "")
         + (" Each cell is the mean of a block of entries." if blocks else "")
         + "".join(f" {row.picture}: {row.beyond:.0%} lie beyond the scale." for row in beyond.itertuples())
     )

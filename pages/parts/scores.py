@@ -15,12 +15,13 @@ FORMS = {"are": ".3f", "sign_accuracy": ".1%"}
 def show(offer: Offer, problem: Problem, run: Run, clear: float) -> None:
     """Three numbers and a sentence."""
     name = problem.measure.name
-    st.subheader(HEADINGS[name])
+    st.header(HEADINGS[name])
     cells = {"Clear (no noise)": clear, KNOWING_NOTHING[name]: problem.baseline}
     if offer.private:
         cells = {offer.label: run.score, **cells}
-    for column, (label, value) in zip(st.columns(3), cells.items(), strict=False):
-        column.metric(label, format(value, FORMS[name]))
+    grid = st.grid(3, min_column_width=90)
+    for label, value in cells.items():
+        grid.metric(label, format(value, FORMS[name]))
     st.caption(_reading(problem, run.score))
 
 

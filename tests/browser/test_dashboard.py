@@ -1,0 +1,113 @@
+"""Playground and Trade-off in a real browser: from a control to a changed chart."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+SMALL = "size=40&obs=0.5"
+
+
+def heat_map(page: Page, order: int) -> list:
+    """The values that plotly has drawn in one picture."""
+    return page.evaluate(
+        "order => Array.from(document.querySelectorAll('.js-plotly-plot')[order].calcdata[0][0].z, row => [...row])",
+        order,
+    )
+
+
+def drawn(page: Page, count: int) -> None:
+    page.wait_for_function("count => document.querySelectorAll('.js-plotly-plot .main-svg').length >= count", arg=count)
+
+
+def score(page: Page) -> str:
+    return page.get_by_test_id("stMetricValue").first.inner_text()
+
+
+def test_moving_epsilon_changes_number_picture_and_address(visit):
+    page = visit(f"/playground?mech=InP&eps=1&{SMALL}")
+    expect(page.get_by_role("heading", name="What is guaranteed")).to_be_visible()
+    drawn(page, 5)
+    truth, estimate, before = heat_map(page, 0), heat_map(page, 2), score(page)
+    slider = page.get_by_role("slider", name="Epsilon")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_test_id("stMetricValue").first).not_to_have_text(before)
+    page.wait_for_url(re.compile(r"eps=1\.2"))
+    page.wait_for_function(
+        "old => Math.abs(document.querySelectorAll('.js-plotly-plot')[2].calcdata[0][0].z[0][0] - old) > 0",
+        arg=estimate[0][0],
+    )
+    assert len(truth) == len(truth[0]) == 40
+    assert heat_map(page, 0) == truth
+    assert heat_map(page, 2) != estimate
+    expect(page.get_by_text("epsilon = 1.2 for the whole output")).to_be_visible()
+    assert page.outside == []
+
+
+def test_a_typed_epsilon_is_kept_over_pages_and_reloads(visit):
+    page = visit(f"/playground?mech=ObjP&{SMALL}")
+    expect(page.get_by_role("heading", name="What is guaranteed")).to_be_visible()
+    box = page.get_by_role("spinbutton", name="Epsilon")
+    box.fill("3.3")
+    box.press("Enter")
+    expect(page.get_by_text("Epsilon is 3.3.")).to_be_visible()
+    page.get_by_role("link", name="Trade-off").click()
+    expect(page.get_by_role("button", name="Compute")).to_be_visible()
+    page.get_by_role("link", name="Playground").click()
+    expect(page.get_by_text("Epsilon is 3.3.")).to_be_visible()
+    page.wait_for_url(re.compile(r"eps=3\.3"))
+    page.reload()
+    expect(page.get_by_text("Epsilon is 3.3.")).to_be_visible()
+    expect(page.get_by_text("epsilon = 3.3 for the whole output")).to_be_visible()
+
+
+def test_the_trade_off_grows_to_its_end(visit):
+    page = visit(f"/?draws=3&points=3&range=4&range=10&{SMALL}")
+    page.get_by_role("button", name="Compute").click()
+    expect(page.get_by_text(re.compile(r"^Done: 39 runs"))).to_be_visible()
+    drawn(page, 1)
+    names = page.evaluate("Array.from(document.querySelector('.js-plotly-plot').data, trace => trace.name)")
+    assert {"InP", "ObjP", "GraP", "OutP projected", "Clear", "All zeros"} <= set(names)
+    points = page.evaluate(
+        "[...document.querySelector('.js-plotly-plot')._fullData.find(trace => trace.name === 'InP').x]"
+    )
+    assert points[0] == 4 and points[-1] == 10 and len(points) == 3
+    alt = page.get_by_test_id("stPlotlyChart").first.get_attribute("aria-label") or page.content()
+    assert "InP:" in alt and "at epsilon 4" in alt
+    assert page.outside == []
+
+
+def test_a_running_sweep_is_cancelled(visit):
+    page = visit(f"/?draws=100&points=20&{SMALL}")
+    page.get_by_role("button", name="Compute").click()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text(re.compile(r"^Cancelled after"))).to_be_visible()
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+
+
+def test_nonsense_in_the_address_is_answered(visit):
+    page = visit(f"/playground?eps=banana&mech=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E&{SMALL}")
+    expect(page.get_by_text("The address has eps=banana.")).to_be_visible()
+    expect(page.get_by_text("<img src=x onerror=alert(1)>").first).to_be_visible()
+    expect(page.get_by_test_id("stMetricValue").first).to_be_visible()
+    assert page.locator("img[src='x']").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_the_main_control_and_nothing_runs_out_of_it(visit, scheme):
+    page = visit(f"/playground?mech=InP&{SMALL}", width=390, height=844, scheme=scheme)
+    expect(page.get_by_role("heading", name="What is guaranteed")).to_be_visible()
+    drawn(page, 5)
+    slider = page.get_by_role("slider", name="Epsilon")
+    slider.focus()
+    before = score(page)
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_test_id("stMetricValue").first).not_to_have_text(before)
+    page.get_by_text("GraP", exact=True).click()
+    expect(page.get_by_test_id("stMetricLabel").first).to_have_text("GraP")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
