@@ -7,7 +7,10 @@ import csv
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,7 +18,7 @@ import pandas as pd
 
 from obmc.experiments.executors import open_executor
 from obmc.experiments.jobs import duration
-from obmc.experiments.outcomes import OutcomeStore
+from obmc.experiments.outcomes import OutcomeStore, StoreWarning
 from obmc.experiments.runner import Progress, run
 from obmc.experiments.store import Store
 from obmc.experiments.sweep import FIELDS, Row, Sweep
@@ -38,15 +41,22 @@ def add_computing_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--quiet", action="store_true", help="no progress line")
 
 
-def compute(sweeps: Mapping[str, Sweep], options: argparse.Namespace) -> Iterator[tuple[str, Row]]:
+def executor_of(options: argparse.Namespace) -> AbstractContextManager[Executor]:
+    """Where the options above say to compute."""
+    return open_executor(options.workers, options.dask)
+
+
+def compute(sweeps: Mapping[str, Sweep], executor: Executor, options: argparse.Namespace) -> Iterator[tuple[str, Row]]:
     """Run sweeps one after the other with the options above, and yield (name, row)."""
     kept: OutcomeStore | None = None if options.no_store else Store(options.store)
-    with open_executor(options.workers, options.dask) as executor:
-        for name, sweep in sweeps.items():
-            line = ProgressLine(name, sys.stderr, options.quiet)
+    for name, sweep in sweeps.items():
+        line = ProgressLine(name, sys.stderr, options.quiet)
+        with warnings.catch_warnings():
+            # The progress line says it too.
+            warnings.simplefilter("ignore", StoreWarning)
             for row in run(sweep, executor, kept, line.show):
                 yield name, row
-            line.end()
+        line.end()
 
 
 class ProgressLine:

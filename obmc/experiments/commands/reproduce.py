@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from obmc.datasets.registry import DATA_SETS, locate
-from obmc.experiments.commands.console import Table, add_computing_options, check_folder, check_output, compute
+from obmc.experiments.commands.console import (
+    Table,
+    add_computing_options,
+    check_folder,
+    check_output,
+    compute,
+    executor_of,
+)
 from obmc.experiments.figures import PARTS, Figure, figures, find_figure, keys_of, settings_of, table_1
 from obmc.experiments.sweep import FIELDS
 
@@ -53,8 +61,9 @@ def reproduce(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace],
                 for row in rows:
                     out.write(row)
             print(f"{target}: Table 1.")
-        for figure in chosen:
-            _write(figure, folder, options)
+        with executor_of(options) as executor:
+            for figure in chosen:
+                _write(figure, folder, executor, options)
 
     return run
 
@@ -86,14 +95,14 @@ def _chosen(options: argparse.Namespace) -> tuple[list[Figure], bool]:
     return chosen, table
 
 
-def _write(figure: Figure, folder: Path, options: argparse.Namespace) -> None:
+def _write(figure: Figure, folder: Path, executor: Executor, options: argparse.Namespace) -> None:
     target = folder / f"figure-{figure.name}.{options.format}"
     sweeps = {f"figure {figure.name} {name}": sweep for name, sweep in figure.parts.items()}
     keys = {settings: key for sweep in sweeps.values() for settings, key in keys_of(sweep).items()}
     places = {key: place for place, key in enumerate(keys.values())}
     rows: list[dict[str, Any]] = []
     with Table(check_output(str(target)), ("key", *FIELDS), order=lambda row: places[row["key"]]) as table:
-        for _, row in compute(sweeps, options):
+        for _, row in compute(sweeps, executor, options):
             rows.append({"key": keys[settings_of(row)], **row})
             table.write(rows[-1])
     print(f"{target}: {figure.title}.")
@@ -101,12 +110,13 @@ def _write(figure: Figure, folder: Path, options: argparse.Namespace) -> None:
 
 
 def means(rows: list[dict[str, Any]], against: str) -> str:
-    """The means over the draws as text: a line for each mechanism, a column for each value of ``against``."""
+    """The means over the draws as text: a line for each mechanism (and epsilon), a column for each of ``against``."""
     table = pd.DataFrame(rows)
     table = table[table["metric"] == table["metric"].iloc[0]]
     table["mechanism"] = [
         " ".join(filter(None, (row.mechanism, row.calibration, row.options if row.options != "{}" else "")))
         for row in table.itertuples()
     ]
-    wide = table.pivot_table(index="mechanism", columns=against, values="value", sort=False)
+    lines = ["mechanism"] if against == "epsilon" else ["mechanism", "epsilon"]
+    wide = table.pivot_table(index=lines, columns=against, values="value", sort=False)
     return wide[sorted(wide.columns)].to_string(float_format=lambda value: f"{value:.3f}", na_rep="")

@@ -7,7 +7,14 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from obmc.experiments.commands.console import Table, add_computing_options, check_output, compute, in_order_of
+from obmc.experiments.commands.console import (
+    Table,
+    add_computing_options,
+    check_output,
+    compute,
+    executor_of,
+    in_order_of,
+)
 from obmc.experiments.measures import MEASURES
 from obmc.experiments.mechanisms import MECHANISMS
 from obmc.experiments.sweep import DATASETS, LINKS, Sweep
@@ -41,8 +48,8 @@ def sweep(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], Non
             print(asked.to_toml(), end="")
             return
         target = check_output(options.output)
-        with Table(target, order=in_order_of(asked)) as table:
-            for _, row in compute({"sweep": asked}, options):
+        with executor_of(options) as executor, Table(target, order=in_order_of(asked)) as table:
+            for _, row in compute({"sweep": asked}, executor, options):
                 table.write(row)
 
     return run

@@ -1,0 +1,118 @@
+"""The paper's figures as sweeps: its settings, its repetitions, and quick versions that are part of the whole."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from obmc.experiments import FIELDS, RESULTS_VERSION, MemoryStore, Sweep, figures
+from obmc.experiments.figures import PARTS, find_figure, keys_of, settings_of, shipped_rows, shipped_store, table_1
+from obmc.experiments.outcomes import Outcome
+from obmc.experiments.runner import make_rows
+
+
+def test_the_figures_are_those_of_the_paper() -> None:
+    found = figures.figures()
+    assert list(found) == ["1a", "1b", "2a", "2b", "3a", "3b", "4", "5"]
+    settings = {
+        name: (sweep.dataset, sweep.link, sweep.repetitions, sweep.alpha, sweep.rank, sweep.tau_multiple)
+        for name, figure in found.items()
+        for sweep in [figure.parts["paper"]]
+    }
+    assert settings == {
+        "1a": ("synthetic", "gaussian", 40, (1.0,), (1,), (1.0,)),
+        "1b": ("synthetic", "logistic", 40, (1.0,), (1,), (1.0,)),
+        "2a": ("ml-100k", "gaussian", 10, (1.0,), (1,), (1.0,)),
+        "2b": ("ml-100k", "logistic", 10, (1.0,), (1,), (1.0,)),
+        "3a": ("rc", "gaussian", 10, (1.0,), (1,), (1.0,)),
+        "3b": ("rc", "logistic", 10, (1.0,), (1,), (1.0,)),
+        "4": ("synthetic", "gaussian", 10, (1.0,), (1,), (1.0,)),
+        "5": ("synthetic", "logistic", 10, (1.0,), (1,), (1.0,)),
+    }
+    one = found["1a"].parts["paper"]
+    assert (one.shape, one.ratio, one.sigma, one.metrics[0]) == ((100, 100), (0.15,), 1.0, "are")
+    assert one.epsilons == tuple(map(float, range(1, 11)))
+    assert found["2a"].parts["paper"].metrics[0] == "sign_accuracy"
+    four = found["4"].parts["paper"]
+    assert (four.ratio[0], four.ratio[-1]) == (0.2, 0.8)
+    assert min(four.epsilons) < 1 and max(four.epsilons) > 5
+
+
+def test_every_figure_has_the_four_mechanisms_at_both_calibrations_and_what_stands_beside_them() -> None:
+    for figure in figures.figures().values():
+        assert tuple(figure.parts) == PARTS
+        specs = {
+            (spec.name, spec.calibration, spec.options_text)
+            for sweep in figure.parts.values()
+            for spec in sweep.mechanisms
+        }
+        for name in ("InP", "ObjP", "GraP", "OutP"):
+            assert {(name, "paper", "{}"), (name, "rigorous", "{}")} <= specs
+        assert {("Clear", "", "{}"), ("Majority", "", "{}"), ("InP+", "", "{}")} <= specs
+        assert ("OutP", "paper", '{"postprocess":"project"}') in specs
+        assert all(sweep.repetitions >= 3 for sweep in figure.parts.values())
+
+
+@pytest.mark.parametrize("name", ["1b", "2a", "5"])
+def test_a_quick_figure_is_a_small_part_of_the_whole(name: str) -> None:
+    whole = find_figure(name)
+    quick = whole.quick()
+    keys = {point.key for sweep in whole.parts.values() for point in sweep.points()}
+    few = {point.key for sweep in quick.parts.values() for point in sweep.points()}
+    assert few < keys
+    assert len(few) < len(keys) / 15
+    assert set(quick.parts) == ({"paper", "rigorous"} if name == "2a" else set(PARTS))
+
+
+def test_an_unknown_figure_is_named() -> None:
+    with pytest.raises(ValueError, match="figure must be one of '1a', '1b'"):
+        find_figure("6")
+
+
+def test_shipped_tables_serve_rows_and_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "shipped_folder", lambda: tmp_path)
+    sweep = find_figure("3a").parts["rigorous-gradient"]
+    keys = keys_of(sweep)
+    outcome = Outcome(dict.fromkeys(sweep.metrics, 0.5), 0.0, math.nan, math.nan, math.nan, 1.0)
+    points = list(sweep.points())[:7]
+    rows = [row for point in points for row in make_rows(point, outcome, sweep.metrics)]
+    assert shipped_rows("3a").empty
+    assert list(shipped_rows("3a").columns) == list(FIELDS)
+    table = pd.DataFrame([{"key": keys[settings_of(row)], **row} for row in rows])
+    table.to_parquet(tmp_path / "figure-3a.parquet")
+    assert len(shipped_rows("3a")) == 7 * 3
+    found = shipped_store().find(list(sweep.points()))
+    assert {point.key for point in found} == {point.key for point in points}
+    assert all(entry.values == outcome.values for entry in found.values())
+
+
+def test_shipped_results_are_of_this_version_and_of_these_figures() -> None:
+    for name, figure in figures.figures().items():
+        rows = shipped_rows(name)
+        if rows.empty:
+            continue
+        assert set(rows["version"]) == {RESULTS_VERSION}
+        found = shipped_store().find([point for sweep in figure.parts.values() for point in sweep.points()])
+        assert len(found) * rows["metric"].nunique() == len(rows)
+
+
+@pytest.mark.data
+def test_table_1_is_that_of_the_paper() -> None:
+    movies, places = table_1()
+    assert (movies["users"], movies["items"], movies["scale"]) == (943, 1682, "1 2 3 4 5")
+    assert round(movies["density"], 3) == movies["printed_density"] == 0.063
+    assert (places["users"], places["items"], places["scale"]) == (138, 130, "0 1 2")
+    # The printed density is that of the training part.
+    assert round(places["training_density"], 3) == places["printed_density"] == 0.052
+    assert round(places["density"], 3) == 0.065
+
+
+def test_runs_of_two_figures_that_are_the_same_are_computed_once() -> None:
+    again = Sweep(mechanisms=[{"name": "InP", "calibration": "paper"}], epsilons=[3], repetitions=2, metrics=["are"])
+    store = MemoryStore()
+    outcome = Outcome({"are": 1.0}, 0.0, 0.0, 1.0, 1.0, 1.0)
+    store.keep([(point, outcome) for point in find_figure("1b").parts["paper"].points()])
+    assert len(store.find(list(again.points()))) == 2
