@@ -28,11 +28,12 @@ Array = NDArray[np.float64]
 
 # Radii as shares of the constraint set's, and ridges in units of (1 + 4 v): the ridge that a prior variance of 1/unit
 # asks for when the labels have noise variance v beyond a fair coin's 1/4. The last ridge leaves the level alone.
-SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.55, 0.75, 1.0)
+SHARES = (0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.55, 0.75, 1.0)
 RIDGES = (0.5, 1.0, 2.0, 4.0, 8.0, 1000.0)
 RULE_RIDGE = 2.0
 STANDARD_ERRORS = 2.0
-FOLDS = 5
+# Small data need many folds, so that a fold's training set is nearly all of them; for large ones few are enough.
+FOLDS, FOLDS_OF_LARGE, LARGE = 10, 4, 20_000
 TOLERANCE = 1e-3
 
 
@@ -89,14 +90,14 @@ def cross_validated(
     rng: np.random.Generator,
     *,
     low_rank: bool = True,
-    folds: int = FOLDS,
+    folds: int | None = None,
     step: Callable[[int], bool | None] | None = None,
 ) -> Structure:
     """The structure that predicts held-out noised labels best, where it beats a simpler one by 2 standard errors.
 
     Effects alone are tried at several ridges; if they beat zeros by ``STANDARD_ERRORS``, low-rank parts are tried
-    beside the best of them, else without effects. Radii grow until two in a row are clearly worse than the best. The
-    minimum by itself would overfit: with few or very noisy labels it is seldom the zeros that it should be.
+    beside the best of them, else without effects. Radii grow until one is clearly or two in a row are worse than the
+    best. The minimum by itself would overfit: with few or very noisy labels it is seldom the zeros that it should be.
 
     Parameters
     ----------
@@ -113,15 +114,16 @@ def cross_validated(
     low_rank
         False: effects alone.
     folds
-        Number of folds, at least 2.
+        Number of folds, at least 2; None for 10, or 4 above 20,000 entries.
     step
         Called with a count after every fold; returning False stops the search at what is known then.
 
     Source: theory section 8.
     """
     n = loss.n
-    fold = rng.permutation(n) % min(folds, n)
-    parts = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(min(folds, n))]
+    number = min(folds or (FOLDS if n <= LARGE else FOLDS_OF_LARGE), n)
+    fold = rng.permutation(n) % number
+    parts = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(number)]
     zeros = loss.values(np.zeros(n))
     tried: list[Candidate] = []
     count = 0
@@ -139,7 +141,7 @@ def cross_validated(
                 effects=ridge,
                 low_rank=radius > 0.0,
             )
-            starts[k] = outcome = factored(problem, TOLERANCE, 200, None, start=starts[k])
+            starts[k] = outcome = factored(problem, TOLERANCE, 200, None, starts[k], certify=False)
             estimate = FactoredEstimate(outcome.left, outcome.right, outcome.effects, cset.alpha)
             held_out[test] = loss.select(test).values(estimate.at(omega.rows[test], omega.cols[test]))
             count += 1
@@ -171,7 +173,7 @@ def _path(
     keep_starts: bool,
     stopped: Callable[[], bool],
 ) -> tuple[tuple[float | None, float], Array] | None:
-    """The best structure of a path with its held-out losses; the path ends after two that are clearly worse."""
+    """The best structure of a path with its held-out losses; the path ends where they have clearly passed it."""
     best: tuple[tuple[float | None, float], Array] | None = None
     worse = 0
     starts: list[FactoredOutcome | None] = [None] * len(parts)
@@ -183,9 +185,10 @@ def _path(
             break
         if best is None or losses.mean() < best[1].mean():
             best, worse = ((ridge, radius), losses), 0
-        elif _significant(best[1], losses):
-            worse += 1
-            if worse == 2:
+        else:
+            # One clearly worse, or two worse at all: the loss is convex in the radius, up to noise.
+            worse += 2 if _significant(best[1], losses) else 1
+            if worse >= 2:
                 break
     return best
 
@@ -230,7 +233,7 @@ def by_rule(
 
     def rest(radius: float, start: FactoredOutcome | None) -> tuple[float, FactoredOutcome]:
         problem = Problem(loss, omega, ConstraintSet(max(radius, 1e-12), None), effects=ridge, low_rank=radius > 0.0)
-        outcome = factored(problem, TOLERANCE, 200, None, start=start)
+        outcome = factored(problem, TOLERANCE, 200, None, start, certify=False)
         estimate = FactoredEstimate(outcome.left, outcome.right, outcome.effects, None)
         return _norm(omega, loss.gradient(estimate.at(omega.rows, omega.cols))), outcome
 

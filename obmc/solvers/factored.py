@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from obmc.losses import is_convex
 from obmc.solvers.certificate import Problem
 from obmc.solvers.completion import Callback, Progress
-from obmc.solvers.lowrank import Descent, Model, SparsePositions
+from obmc.solvers.lowrank import Descent, Model, Positions
 from obmc.solvers.parts import Effects
 from obmc.solvers.spectral import Bound, spectral_norm_bound
 
@@ -47,12 +47,19 @@ class FactoredOutcome:
 
 
 def factored(
-    problem: Problem, tol: float, max_iter: int, callback: Callback | None, start: FactoredOutcome | None = None
+    problem: Problem,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None,
+    start: FactoredOutcome | None = None,
+    certify: bool = True,
 ) -> FactoredOutcome:
     """Solve to a relative gap of ``tol`` on the problem without the box, or to small steps where no gap is claimed.
 
     Parameters as for ``obmc.solvers.admm.admm``; the box of ``problem.cset`` is ignored (the caller clips).
     ``start`` is the outcome of a similar problem with at most this radius (a path of radii goes from small to large).
+    ``certify=False`` stops on the estimate of the gap from below, and claims none: for the many solves of a
+    cross-validation.
 
     Raises
     ------
@@ -60,7 +67,7 @@ def factored(
         Where the solution at this radius is of so high a rank that its factors would not fit.
     """
     began = time.perf_counter()
-    pattern = SparsePositions(problem.omega)
+    pattern = Positions(problem.omega)
     model = Model(problem, pattern, problem.loss.select(pattern.order))
     convex = is_convex(problem.loss, None)
     started = () if start is None else (start.left, start.right, start.effects)
@@ -78,7 +85,7 @@ def factored(
         fit, radius = model.bound_without_norm(point, gradient), problem.cset.tau if model.low_rank else 0.0
         estimate = descent.block.norm_estimate(point, model.ridge) if radius else 0.0
         promise = (point.objective - max(fit - radius * estimate, lower)) / scale
-        if not force and promise > tol:
+        if not certify or not (force or promise <= tol):
             return
         found = Bound(0.0)
         if radius:
@@ -93,8 +100,8 @@ def factored(
         gap = math.nan
         if convex and (iteration >= next_look or iteration == max_iter):
             look(iteration == max_iter)
-            gap = max(descent.point.objective - lower, 0.0) / scale
-            done = gap <= tol
+            gap = max(descent.point.objective - lower, 0.0) / scale if certify else math.nan
+            done = gap <= tol if certify else promise <= tol
             # Far from the end few iterations are worth a look, near it every one.
             next_look = iteration + (1 if promise <= 3.0 * tol else 3)
         elif not convex:
@@ -113,7 +120,7 @@ def factored(
         right=point.right,
         effects=None if model.penalty is None else point.effects,
         objective=point.objective,
-        gap=max(point.objective - lower, 0.0) / scale if convex else math.nan,
+        gap=max(point.objective - lower, 0.0) / scale if convex and certify else math.nan,
         converged=done,
         iterations=iteration,
         seconds=time.perf_counter() - began,

@@ -1,8 +1,7 @@
-"""Problems in factored variables, S = mu + b 1' + 1 c' + A B' on a set of positions, and a projected gradient step.
+"""The factored variables: S = mu + b 1' + 1 c' + A B' on Omega, and a projected gradient step in them.
 
-What ``factored`` (positions: Omega) and ``boxed`` (positions: the whole matrix) share: products with a gradient on
-those positions, the leading singular subspace of low rank + gradient, the objective with its effects, and one step of
-the nonmonotone spectral projected gradient method.
+Products with a sparse gradient, the leading singular subspace of low rank + gradient, the objective with its effects,
+and one step of the nonmonotone spectral projected gradient method: what ``factored`` is made of.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,35 +34,7 @@ class RankTooLargeError(ValueError):
     """The solution is not of low rank at this radius; the message says what to change."""
 
 
-class Positions(Protocol):
-    """Where the values live, and products with a matrix of data there."""
-
-    shape: tuple[int, int]
-    row_counts: NDArray[np.int64]
-    col_counts: NDArray[np.int64]
-    passes: int
-
-    def set(self, data: Array) -> None:
-        """Take the data of the present gradient."""
-
-    def times(self, block: Array) -> Array:
-        """G block."""
-
-    def transposed_times(self, block: Array) -> Array:
-        """G' block."""
-
-    def row_sums(self, data: Array) -> Array: ...
-
-    def col_sums(self, data: Array) -> Array: ...
-
-    def values(self, left: Array, right: Array) -> Array:
-        """left right' at the positions."""
-
-    def effects(self, effects: Effects) -> Array:
-        """The effects at the positions."""
-
-
-class SparsePositions:
+class Positions:
     """Omega sorted by row, as the index part of a sparse matrix whose data change from iteration to iteration."""
 
     def __init__(self, omega: Omega) -> None:
@@ -119,44 +89,6 @@ class SparsePositions:
 
     def effects(self, effects: Effects) -> Array:
         return effects.at(self.rows, self.cols)
-
-
-class AllPositions:
-    """Every entry of a matrix that fits densely, row by row; the effects' steps still count the observed ones.
-
-    ``row_counts`` and ``col_counts`` say how many entries with curvature an effect has.
-    """
-
-    def __init__(self, omega: Omega) -> None:
-        self.shape = omega.shape
-        self.row_counts = np.bincount(omega.rows, minlength=self.shape[0])
-        self.col_counts = np.bincount(omega.cols, minlength=self.shape[1])
-        self.matrix: Array = np.zeros(self.shape)
-        self.passes = 0
-
-    def set(self, data: Array) -> None:
-        self.matrix = data.reshape(self.shape)
-
-    def times(self, block: Array) -> Array:
-        self.passes += 1
-        return self.matrix @ block
-
-    def transposed_times(self, block: Array) -> Array:
-        self.passes += 1
-        return self.matrix.T @ block
-
-    def row_sums(self, data: Array) -> Array:
-        return np.asarray(data.reshape(self.shape).sum(axis=1))
-
-    def col_sums(self, data: Array) -> Array:
-        return np.asarray(data.reshape(self.shape).sum(axis=0))
-
-    def values(self, left: Array, right: Array) -> Array:
-        self.passes += 1
-        return (left @ right.T).reshape(-1)
-
-    def effects(self, effects: Effects) -> Array:
-        return effects.dense().reshape(-1)
 
 
 @dataclass(frozen=True, eq=False)
