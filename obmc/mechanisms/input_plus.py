@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -19,7 +18,7 @@ from obmc.observations import Observations
 from obmc.privacy.guarantee import Guarantee
 from obmc.privacy.noise import Noise
 from obmc.solvers.completion import Completion, Progress
-from obmc.tuning import Structure, by_rule, complete_structure, cross_validated
+from obmc.tuning import Structure, by_rule, complete_structure, cross_validated, seeded_by
 
 Array = NDArray[np.float64]
 
@@ -94,8 +93,7 @@ class InputPerturbationPlus(LocalMechanism):
 
         The folds come from the noised labels themselves (a hash of them), so the choice is a function of the view.
         """
-        digest = hashlib.sha256(np.ascontiguousarray(view.labels).tobytes()).digest()
-        rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+        rng = seeded_by(view.labels)
         loss, variance = self._matching(view, link), self.noise_variance
         if self.tuning == "rule":
             return by_rule(loss, view.omega, cset, variance, rng, low_rank=self.low_rank)
