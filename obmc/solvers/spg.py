@@ -94,7 +94,7 @@ def spg(problem: Problem, tol: float, max_iter: int, callback: Callback | None) 
         if callback is not None and callback(Progress(iteration, max_iter, gap)) is False:
             message = "stopped by the callback"
             break
-    if not done:
+    if not done or not convex:
         certificate.feasible(x)
     assert certificate.best is not None
     return Outcome(
