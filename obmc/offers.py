@@ -31,7 +31,9 @@ class Offer:
     name, options
         The mechanism and the options that make it this one.
     private
-        Whether it takes an epsilon and has calibrations.
+        Whether it takes an epsilon.
+    calibrated
+        Whether it has calibrations to choose from.
     """
 
     key: str
@@ -40,16 +42,18 @@ class Offer:
     name: str
     options: tuple[tuple[str, Any], ...] = ()
     private: bool = True
+    calibrated: bool = True
 
     def spec(self, calibration: str) -> MechanismSpec:
-        """The mechanism at this calibration, one of ``CALIBRATIONS``."""
-        return MechanismSpec(self.name, check_calibration(calibration) if self.private else "", self.options)
+        """The mechanism, at this one of ``CALIBRATIONS`` where it has them."""
+        checked = check_calibration(calibration)
+        return MechanismSpec(self.name, checked if self.calibrated else "", self.options)
 
 
 OFFERS: dict[str, Offer] = {
     offer.key: offer
     for offer in (
-        Offer("clear", "Clear", "The estimator itself, without noise.", CLEAR, private=False),
+        Offer("clear", "Clear", "The estimator itself, without noise.", CLEAR, private=False, calibrated=False),
         Offer("inp", "InP", "Signs are flipped at random, then the matrix is completed.", "InP"),
         Offer("objp", "ObjP", "A random linear term is added to what the solver minimises.", "ObjP"),
         Offer("grap", "GraP", "A few gradient steps, each on a noised gradient.", "GraP"),
@@ -60,6 +64,21 @@ OFFERS: dict[str, Offer] = {
             "As OutP, and the noised matrix is projected on the constraint set.",
             "OutP",
             options=(("postprocess", "project"),),
+        ),
+        Offer(
+            "inp+",
+            "InP+",
+            "Signs are flipped as in InP; then effects of rows and columns and a low-rank part are fitted to them.",
+            "InP+",
+            calibrated=False,
+        ),
+        Offer(
+            "effects",
+            "Effects alone",
+            "As InP+, with the effects of rows and columns alone.",
+            "InP+",
+            options=(("low_rank", False),),
+            calibrated=False,
         ),
     )
 }

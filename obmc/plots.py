@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+# A part of a figure as plotly takes it.
+Plotly = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ STYLES: dict[str, Style] = {
     "OutP": Style("#d6336c", "dashdot", "diamond"),
     "OutP projected": Style("#a8448f", "8px,3px,2px,3px", "diamond-open"),
     "InP+": Style("#8a5cf0", "longdash", "star"),
-    "effects": Style("#0f8f9c", "longdashdot", "cross"),
+    "Effects alone": Style("#0f8f9c", "longdashdot", "cross"),
     "All zeros": Style("#8c6d1f", "dot", "circle"),
     "Majority class": Style("#8c6d1f", "dot", "circle"),
 }
@@ -80,7 +83,7 @@ def block_means(matrix: Array, max_cells: int = MAX_CELLS) -> Array:
 
     Missing entries (nan) are left out of a mean; a block with missing entries alone is missing.
     """
-    size = tuple(-(-n // max_cells) for n in matrix.shape)
+    size = _block_size(matrix.shape, max_cells)
     if size == (1, 1):
         return matrix
     rows, cols = (np.arange(0, n, step) for n, step in zip(matrix.shape, size, strict=True))
@@ -94,9 +97,12 @@ def block_means(matrix: Array, max_cells: int = MAX_CELLS) -> Array:
     return np.divide(total, count, out=np.full(count.shape, np.nan), where=count > 0)
 
 
-def picture(
-    matrix: Array, bound: float, *, what: str = "value", row: str = "row", col: str = "column", height: int = 220
-) -> go.Figure:
+def _block_size(shape: tuple[int, ...], max_cells: int = MAX_CELLS) -> tuple[int, int]:
+    """Rows and columns of a block."""
+    return -(-shape[0] // max_cells), -(-shape[1] // max_cells)
+
+
+def picture(matrix: Array, bound: float, height: int = 220) -> go.Figure:
     """A matrix as a picture on the scale [-bound, bound]; entries beyond are drawn in the colour of the end.
 
     Parameters
@@ -105,228 +111,70 @@ def picture(
         Shape (d1, d2); nan where there is no entry, drawn grey.
     bound
         End of the colour scale, above 0, in the unit of the matrix.
-    what, row, col
-        What the hover text calls an entry, its row and its column.
     height
         In pixels.
     """
-    cells = block_means(matrix)
     # Where blocks are drawn, the axes still count rows and columns of the matrix.
-    step = tuple(-(-n // m) for n, m in zip(matrix.shape, cells.shape, strict=True))
-    figure = go.Figure(
-        go.Heatmap(
-            z=cells.astype(np.float32),
-            x0=(step[1] - 1) / 2,
-            dx=step[1],
-            y0=(step[0] - 1) / 2,
-            dy=step[0],
-            zmin=-bound,
-            zmax=bound,
-            colorscale=DIVERGING,
-            showscale=False,
-            hoverongaps=False,
-            hovertemplate=f"{row} %{{y:.0f}}, {col} %{{x:.0f}}<br>{what} %{{z:.3f}}<extra></extra>",
-        )
+    tall, wide = _block_size(matrix.shape)
+    bottom, right = (n - 0.5 for n in matrix.shape)
+    heat = {
+        "type": "heatmap",
+        "z": block_means(matrix).astype(np.float32),
+        "x0": (wide - 1) / 2,
+        "dx": wide,
+        "y0": (tall - 1) / 2,
+        "dy": tall,
+        **_scale(bound),
+        "hoverongaps": False,
+        "hovertemplate": "row %{y:.0f}, column %{x:.0f}<br>value %{z:.3f}<extra></extra>",
+    }
+    ground = {"type": "rect", "layer": "below", "line": {"width": 0}, "fillcolor": UNOBSERVED}
+    axis = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "constrain": "domain"}
+    # A figure made of one dictionary takes a fraction of the time of one made by updates, and a page has several.
+    return go.Figure(
+        {
+            "data": [heat],
+            "layout": {
+                "height": height,
+                "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
+                "plot_bgcolor": "rgba(0, 0, 0, 0)",
+                "shapes": [{**ground, "x0": -0.5, "x1": right, "y0": -0.5, "y1": bottom}],
+                "xaxis": {**axis, "range": [-0.5, right]},
+                "yaxis": {**axis, "range": [bottom, -0.5], "scaleanchor": "x", "constraintoward": "top"},
+            },
+        }
     )
-    axis = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "title": None}
-    figure.update_layout(
-        height=height,
-        margin={"l": 0, "r": 0, "t": 0, "b": 0},
-        plot_bgcolor="rgba(0, 0, 0, 0)",
-        shapes=[
-            {
-                "type": "rect",
-                "layer": "below",
-                "line": {"width": 0},
-                "fillcolor": UNOBSERVED,
-                "x0": -0.5,
-                "x1": matrix.shape[1] - 0.5,
-                "y0": -0.5,
-                "y1": matrix.shape[0] - 0.5,
-            }
-        ],
-        xaxis={**axis, "range": [-0.5, matrix.shape[1] - 0.5], "constrain": "domain"},
-        yaxis={
-            **axis,
-            "range": [matrix.shape[0] - 0.5, -0.5],
-            "scaleanchor": "x",
-            "constrain": "domain",
-            "constraintoward": "top",
-        },
-    )
-    return figure
 
 
 def colour_key(bound: float, height: int = 64) -> go.Figure:
     """The colour scale of ``picture`` by itself, so that several pictures can share one."""
     values = np.linspace(-bound, bound, 201)
-    figure = go.Figure(
-        go.Heatmap(
-            z=values[np.newaxis].astype(np.float32),
-            x=values,
-            y=[0],
-            zmin=-bound,
-            zmax=bound,
-            colorscale=DIVERGING,
-            showscale=False,
-            hoverinfo="skip",
-        )
-    )
+    heat = {"type": "heatmap", "z": values[np.newaxis].astype(np.float32), "x": values, "y": [0], **_scale(bound)}
     ticks = [-bound, -bound / 2, 0.0, bound / 2, bound]
-    figure.update_layout(
-        height=height,
-        margin={"l": 24, "r": 24, "t": 4, "b": 36},
-        xaxis={"tickvals": ticks, "ticktext": [f"{tick:g}".replace("-", "−") for tick in ticks], "showgrid": False},
-        yaxis={"visible": False, "fixedrange": True},
+    axis = {
+        "tickvals": ticks,
+        "ticktext": [f"{tick:g}".replace("-", "−") for tick in ticks],
+        "tickfont": {"color": INK},
+        "range": [-bound, bound],
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+    }
+    return go.Figure(
+        {
+            "data": [{**heat, "hoverinfo": "skip"}],
+            "layout": {
+                "height": height,
+                "margin": {"l": 24, "r": 24, "t": 4, "b": 36},
+                "xaxis": axis,
+                "yaxis": {"visible": False, "fixedrange": True},
+            },
+        }
     )
-    figure.update_xaxes(fixedrange=True, zeroline=False, range=[-bound, bound])
-    _ink(figure)
-    return figure
 
 
-def _ink(figure: go.Figure) -> None:
-    for update in (figure.update_xaxes, figure.update_yaxes):
-        update(tickfont_color=INK, title_font_color=INK)
-
-
-# Curves ---------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Level:
-    """A horizontal line to compare with: all zeros, the majority class, no privacy.
-
-    ``low`` and ``high`` are the ends of its interval, equal to ``value`` where it has none.
-    """
-
-    label: str
-    value: float
-    low: float
-    high: float
-
-
-def curves(
-    summary: pd.DataFrame,
-    *,
-    x: str,
-    metric: str,
-    levels: Sequence[Level] = (),
-    names: Mapping[str, str] | None = None,
-    axis: Mapping[str, str] | None = None,
-    logarithmic: bool = True,
-    percent: bool = False,
-    height: int = 460,
-) -> go.Figure:
-    """Means with 95 % intervals against ``x``, one line and band per series.
-
-    Parameters
-    ----------
-    summary
-        One row per point: ``series`` (what a line is), ``mechanism`` (its look), ``x``, ``mean``, ``low``, ``high``,
-        ``count``; see ``obmc.summary.summarise``. May be empty.
-    x, metric
-        Column of the horizontal axis; what the vertical one shows.
-    levels
-        Horizontal lines.
-    names
-        Titles of series, where they differ from the series itself.
-    axis
-        Titles of the axes, by "x" and "y".
-    logarithmic
-        Whether the horizontal axis is logarithmic.
-    percent
-        Whether the vertical axis shows shares as per cent.
-    height
-        In pixels.
-    """
-    titles = {"x": x, "y": metric, **(axis or {})}
-    form = ".1%" if percent else ".3f"
-    figure = go.Figure()
-    for order, (series, points) in enumerate(summary.groupby("series", sort=False)):
-        rows = points.sort_values(x)
-        style = style_of(str(rows["mechanism"].iloc[0]), order)
-        name = (names or {}).get(str(series), str(series))
-        band = rows[rows["count"] >= _BAND_DRAWS]
-        figure.add_trace(
-            go.Scatter(
-                x=np.concatenate([band[x], band[x][::-1]]),
-                y=np.concatenate([band["high"], band["low"][::-1]]),
-                mode="lines",
-                fill="toself",
-                fillcolor=style.fill(),
-                line={"width": 0},
-                hoverinfo="skip",
-                showlegend=False,
-                legendgroup=str(series),
-                name=f"{name}, 95 % interval",
-            )
-        )
-        figure.add_trace(
-            go.Scatter(
-                x=rows[x],
-                y=rows["mean"],
-                customdata=rows[["low", "high", "count"]].to_numpy(),
-                mode="lines+markers",
-                name=name,
-                legendgroup=str(series),
-                line={"color": style.colour, "dash": style.dash, "width": 2.5},
-                marker={"color": style.colour, "symbol": style.marker, "size": 9},
-                hovertemplate=(
-                    f"{name}<br>{titles['x']} %{{x:g}}<br>%{{y:{form}}}, 95 % interval %{{customdata[0]:{form}}} to "
-                    f"%{{customdata[1]:{form}}}<br>%{{customdata[2]:.0f}} draws<extra></extra>"
-                ),
-            )
-        )
-    for level in levels:
-        _add_level(figure, level, summary[x] if len(summary) else pd.Series([1.0]), form)
-    figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
-        hovermode="closest",
-        xaxis={"title": titles["x"], "type": "log" if logarithmic else "linear"},
-        yaxis={"title": titles["y"], "tickformat": ".0%" if percent else None},
-        # The reader's zoom and hidden lines survive new points.
-        uirevision=f"{x}-{metric}-{logarithmic}",
-    )
-    _ink(figure)
-    if logarithmic and len(summary):
-        stops = sorted(set(summary[x]))
-        figure.update_xaxes(tickvals=stops, ticktext=[f"{stop:g}" for stop in stops])
-    return figure
-
-
-def _add_level(figure: go.Figure, level: Level, across: pd.Series, form: str) -> None:
-    ends = [float(across.min()), float(across.max())]
-    if ends[0] == ends[1]:
-        ends = [ends[0] / 1.5, ends[1] * 1.5]
-    style = style_of(level.label)
-    if level.low < level.high:
-        figure.add_trace(
-            go.Scatter(
-                x=[*ends, *ends[::-1]],
-                y=[level.high, level.high, level.low, level.low],
-                mode="lines",
-                fill="toself",
-                fillcolor=style.fill(0.14),
-                line={"width": 0},
-                hoverinfo="skip",
-                showlegend=False,
-                legendgroup=level.label,
-                name=f"{level.label}, 95 % interval",
-            )
-        )
-    figure.add_trace(
-        go.Scatter(
-            x=ends,
-            y=[level.value, level.value],
-            mode="lines",
-            name=level.label,
-            legendgroup=level.label,
-            line={"color": style.colour, "dash": style.dash, "width": 2},
-            hovertemplate=f"{level.label}<br>%{{y:{form}}}<extra></extra>",
-        )
-    )
+def _scale(bound: float) -> Plotly:
+    return {"zmin": -bound, "zmax": bound, "colorscale": DIVERGING, "showscale": False}
 
 
 def matrix_numbers(matrices: Mapping[str, Array], bound: float) -> pd.DataFrame:
@@ -349,3 +197,149 @@ def matrix_numbers(matrices: Mapping[str, Array], bound: float) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+# Curves ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Level:
+    """A horizontal line to compare with: all zeros, the majority class, no privacy.
+
+    ``low`` and ``high`` are the ends of its interval, equal to ``value`` where it has none.
+    """
+
+    label: str
+    value: float
+    low: float
+    high: float
+
+
+def curves(
+    summary: pd.DataFrame,
+    *,
+    x: str,
+    titles: tuple[str, str],
+    levels: Sequence[Level] = (),
+    log: tuple[bool, bool] = (True, False),
+    percent: bool = False,
+    height: int = 460,
+) -> go.Figure:
+    """Means with 95 % intervals against ``x``, one line and band per series.
+
+    Parameters
+    ----------
+    summary
+        One row per point: ``series`` (the name of a line, which also decides its look), ``x``, ``mean``, ``low``,
+        ``high``, ``count``; see ``obmc.summary.chart_of``. May be empty.
+    x
+        Column of the horizontal axis.
+    titles
+        Of the horizontal and the vertical axis.
+    levels
+        Horizontal lines.
+    log
+        Whether the horizontal and the vertical axis are logarithmic.
+    percent
+        Whether the vertical axis shows shares as per cent.
+    height
+        In pixels.
+    """
+    form = ".1%" if percent else ".3f"
+    across = np.asarray(sorted(set(summary[x])), dtype=np.float64) if len(summary) else np.ones(1)
+    traces: list[Plotly] = []
+    for order, (series, points) in enumerate(summary.groupby("series", sort=False)):
+        traces += _curve(str(series), points.sort_values(x), x, style_of(str(series), order), titles[0], form)
+    for level in levels:
+        traces += _level(level, across, form)
+    ink = {"tickfont": {"color": INK}}
+    horizontal: Plotly = {**ink, "title": _title(titles[0]), "type": "log" if log[0] else "linear"}
+    if log[0]:
+        horizontal |= {"tickvals": across, "ticktext": [f"{stop:g}" for stop in across]}
+    vertical: Plotly = {**ink, "title": _title(titles[1]), "type": "log" if log[1] else "linear"}
+    if percent:
+        vertical["tickformat"] = ".0%"
+    return go.Figure(
+        {
+            "data": traces,
+            "layout": {
+                "height": height,
+                "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+                "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+                "hovermode": "closest",
+                "xaxis": horizontal,
+                "yaxis": vertical,
+                # The reader's zoom and hidden lines survive new points.
+                "uirevision": f"{x} {titles} {log}",
+            },
+        }
+    )
+
+
+def _title(text: str) -> Plotly:
+    return {"text": text, "font": {"color": INK}}
+
+
+def _curve(name: str, rows: pd.DataFrame, x: str, style: Style, title: str, form: str) -> tuple[Plotly, Plotly]:
+    """The band and the line of one series."""
+    band = rows[rows["count"] >= _BAND_DRAWS]
+    edge = _band(
+        name,
+        np.concatenate([band[x], band[x][::-1]]),
+        np.concatenate([band["high"], band["low"][::-1]]),
+        style.fill(),
+    )
+    line = {
+        "type": "scatter",
+        "x": rows[x].to_numpy(),
+        "y": rows["mean"].to_numpy(),
+        "customdata": rows[["low", "high", "count"]].to_numpy(dtype=np.float64),
+        "mode": "lines+markers",
+        "name": name,
+        "legendgroup": name,
+        "line": {"color": style.colour, "dash": style.dash, "width": 2.5},
+        "marker": {"color": style.colour, "symbol": style.marker, "size": 9},
+        "hovertemplate": (
+            f"{name}<br>{title} %{{x:g}}<br>%{{y:{form}}}, 95 % interval %{{customdata[0]:{form}}} to "
+            f"%{{customdata[1]:{form}}}<br>%{{customdata[2]:.0f}} draws<extra></extra>"
+        ),
+    }
+    return edge, line
+
+
+def _band(name: str, x: Array, y: Array, fill: str) -> Plotly:
+    return {
+        "type": "scatter",
+        "x": x,
+        "y": y,
+        "mode": "lines",
+        "fill": "toself",
+        "fillcolor": fill,
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "legendgroup": name,
+        "name": f"{name}, 95 % interval",
+    }
+
+
+def _level(level: Level, across: Array, form: str) -> list[Plotly]:
+    """A horizontal line over the whole chart, and its band where it has an interval."""
+    left, right = across[0], across[-1]
+    if left == right:
+        left, right = left / 1.5, right * 1.5
+    style = style_of(level.label)
+    line: Plotly = {
+        "type": "scatter",
+        "x": [left, right],
+        "y": [level.value, level.value],
+        "mode": "lines",
+        "name": level.label,
+        "legendgroup": level.label,
+        "line": {"color": style.colour, "dash": style.dash, "width": 2},
+        "hovertemplate": f"{level.label}<br>%{{y:{form}}}<extra></extra>",
+    }
+    if not level.low < level.high:
+        return [line]
+    corners = np.array([left, right, right, left]), np.array([level.high, level.high, level.low, level.low])
+    return [_band(level.label, *corners, style.fill(0.14)), line]

@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from obmc import limits, metrics
+from obmc.constraints import nuclear_norm
 from obmc.datasets import RatedItems, load
 from obmc.experiments.draws import Draw, find_draw
 from obmc.experiments.measures import MEASURES, Measure
@@ -183,7 +184,10 @@ def _titles(name: str) -> RatedItems:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a solve; nan where it would tell something of the private data that the noise does not cover."""
+    """What is known of a solve; nan where it would tell something of the private data that the noise does not cover.
+
+    ``nuclear_norm`` is of what tau bounds: the whole estimate, or its low-rank part where ``has_effects``.
+    """
 
     iterations: float
     gap: float
@@ -196,6 +200,7 @@ class Facts:
     seconds: float
     solver: str
     message: str
+    has_effects: bool
 
     @classmethod
     def of(cls, done: Completion) -> Facts:
@@ -204,7 +209,7 @@ class Facts:
             iterations=float(done.iterations),
             gap=done.gap,
             rank=float(done.rank()),
-            nuclear_norm=done.nuclear_norm,
+            nuclear_norm=_bounded_norm(done),
             tau=done.tau,
             largest_entry=done.largest_entry,
             alpha=math.nan if done.alpha is None else done.alpha,
@@ -212,12 +217,19 @@ class Facts:
             seconds=done.seconds,
             solver=done.solver,
             message=done.message,
+            has_effects=done.effects is not None,
         )
 
     @property
     def told(self) -> bool:
         """Whether the facts that depend on the private data may be told."""
         return not math.isnan(self.iterations)
+
+
+def _bounded_norm(done: Completion) -> float:
+    if done.effects is None:
+        return done.nuclear_norm
+    return nuclear_norm(done.matrix - done.effects.dense())
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,7 @@ def page() -> None:
         return
     if running.plan != plan:
         st.caption("The chart is of what was computed last; the controls now say something else.")
+    tradeoff_chart.switches()
     if running.is_live:
         tradeoff_chart.live()
     else:

@@ -32,7 +32,7 @@ def test_every_colour_stands_out_from_light_and_dark(label, background):
 
 
 def test_text_on_axes_can_be_read_on_light_and_dark():
-    figure = plots.curves(summary(), x="epsilon", metric="are")
+    figure = plots.curves(summary(), x="epsilon", titles=("Epsilon", "Error"))
     for colour in (figure.layout.xaxis.tickfont.color, figure.layout.yaxis.title.font.color):
         assert contrast(colour, LIGHT) >= 4.5 and contrast(colour, DARK) >= 4.5
 
@@ -116,7 +116,6 @@ def summary() -> pd.DataFrame:
     return pd.DataFrame(
         {
             "series": ["InP", "InP", "mine", "mine"],
-            "mechanism": ["InP", "InP", "mine", "mine"],
             "epsilon": [4.0, 1.0, 1.0, 4.0],
             "mean": [0.7, 0.6, 0.5, 0.55],
             "low": [0.68, 0.58, 0.4, 0.5],
@@ -127,7 +126,7 @@ def summary() -> pd.DataFrame:
 
 
 def test_curves_draw_means_and_intervals_in_order():
-    figure = plots.curves(summary(), x="epsilon", metric="accuracy", percent=True)
+    figure = plots.curves(summary(), x="epsilon", titles=("Epsilon", "Accuracy"), percent=True)
     traces = {trace.name: trace for trace in figure.data}
     np.testing.assert_allclose(traces["InP"].x, [1.0, 4.0])
     np.testing.assert_allclose(traces["InP"].y, [0.6, 0.7])
@@ -138,26 +137,36 @@ def test_curves_draw_means_and_intervals_in_order():
 
 
 def test_the_interval_of_two_draws_is_not_drawn():
-    figure = plots.curves(summary(), x="epsilon", metric="accuracy")
+    figure = plots.curves(summary(), x="epsilon", titles=("Epsilon", "Accuracy"))
     traces = {trace.name: trace for trace in figure.data}
     np.testing.assert_allclose(traces["mine, 95 % interval"].x, [4.0, 4.0])
 
 
 def test_levels_cross_the_whole_chart():
     levels = [plots.Level("Clear", 0.72, 0.71, 0.73), plots.Level("Majority class", 0.56, 0.56, 0.56)]
-    figure = plots.curves(summary(), x="epsilon", metric="accuracy", levels=levels)
+    figure = plots.curves(summary(), x="epsilon", titles=("Epsilon", "Accuracy"), levels=levels)
     traces = {trace.name: trace for trace in figure.data}
     assert list(traces["Clear"].x) == [1.0, 4.0] and list(traces["Clear"].y) == [0.72, 0.72]
     assert "Clear, 95 % interval" in traces and "Majority class, 95 % interval" not in traces
 
 
 def test_a_chart_without_points_has_its_levels():
-    figure = plots.curves(summary().iloc[:0], x="epsilon", metric="are", levels=[plots.Level("Clear", 1.9, 1.9, 1.9)])
+    figure = plots.curves(
+        summary().iloc[:0], x="epsilon", titles=("Epsilon", "Error"), levels=[plots.Level("Clear", 1.9, 1.9, 1.9)]
+    )
     assert [trace.name for trace in figure.data] == ["Clear"]
     assert figure.data[0].x[0] < figure.data[0].x[1]
 
 
+def test_a_series_has_its_own_look_whatever_its_mechanism():
+    table = summary().replace({"series": {"InP": "OutP projected", "mine": "OutP"}})
+    figure = plots.curves(table, x="epsilon", titles=("Epsilon", "Error"), log=(False, True))
+    colours = {trace.name: trace.line.color for trace in figure.data}
+    assert colours["OutP projected"] == plots.STYLES["OutP projected"].colour != colours["OutP"]
+    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("linear", "log")
+
+
 def test_figures_keep_their_looks_when_new_points_come():
-    few = plots.curves(summary().iloc[:1], x="epsilon", metric="are")
-    all_ = plots.curves(summary(), x="epsilon", metric="are")
+    few = plots.curves(summary().iloc[:1], x="epsilon", titles=("Epsilon", "Error"))
+    all_ = plots.curves(summary(), x="epsilon", titles=("Epsilon", "Error"))
     assert few.layout.uirevision == all_.layout.uirevision is not None

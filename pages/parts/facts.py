@@ -16,20 +16,20 @@ UNTOLD = (
 
 def show(facts: Facts) -> None:
     """The solver's facts; where the wall hides them, one sentence says so."""
-    told = facts.told
+    part = " of the low-rank part" if facts.has_effects else ""
     rows = {
         "Solver": facts.solver,
         "Iterations": _number(facts.iterations, ",.0f"),
         "Certified gap": _number(facts.gap, ".1e"),
         "Rank (singular values above 1 % of the largest)": _number(facts.rank, ".0f"),
-        "Nuclear norm, of at most tau": f"{_number(facts.nuclear_norm, ',.2f')} of {facts.tau:,.2f}",
+        f"Nuclear norm{part}, of at most tau": f"{_number(facts.nuclear_norm, ',.2f')} of {facts.tau:,.2f}",
         "Largest entry, of at most alpha": f"{_number(facts.largest_entry, '.3f')} of {_number(facts.alpha, 'g')}",
         "Entries at the bound alpha": _number(facts.share_at_bound, ".1%"),
         "Seconds": _number(facts.seconds, ".2f"),
     }
     frame = pd.DataFrame({"Fact": list(rows), "Value": list(rows.values())}).set_index("Fact")
     st.table(frame)
-    if not told:
+    if not facts.told:
         st.caption(f"–: {UNTOLD}.")
     elif math.isnan(facts.gap):
         st.caption("No gap is certified: the objective is not convex here, and the solver found a stationary point.")

@@ -11,7 +11,6 @@ import streamlit as st
 from obmc import plots
 from obmc.single import Problem, Run
 from pages.parts import charts
-from pages.parts.likes import NOUNS
 
 SIGNS = "Observed signs"
 ERROR = "Error"
@@ -33,7 +32,6 @@ def of_run(problem: Problem, run: Run) -> dict[str, np.ndarray]:
 
 def show(problem: Problem, matrices: Mapping[str, np.ndarray], alpha: float) -> None:
     """Draw the matrices in a grid that wraps, then the common scale and the numbers."""
-    row, col = ("row", "column") if problem.rated is None else ("user", NOUNS[problem.rated.name][0])
     columns = 2 if problem.truth is None else 4
     numbers = plots.matrix_numbers(matrices, alpha)
     grid = st.grid(columns, min_column_width=150, gap="small")
@@ -47,7 +45,7 @@ def show(problem: Problem, matrices: Mapping[str, np.ndarray], alpha: float) -> 
         )
         with grid.cell():
             st.markdown(f"**{title}**")
-            charts.show(plots.picture(matrix, alpha, row=row, col=col, height=height), f"picture-{order}", alt)
+            charts.show(plots.picture(matrix, alpha, height), f"picture-{order}", alt)
     charts.show(
         plots.colour_key(alpha),
         "colour-key",

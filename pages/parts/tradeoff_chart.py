@@ -12,6 +12,7 @@ from pages.parts.scores import FORMS
 from pages.parts.sweeps import Started
 
 REFRESH_SECONDS = 2.0
+_LOG = "logy"
 
 
 @st.fragment(run_every=REFRESH_SECONDS)
@@ -22,6 +23,17 @@ def live() -> None:
         st.rerun()
     sweeps.progress(started)
     draw(started)
+
+
+def switches() -> None:
+    """How the chart is drawn; outside the part that is drawn again by the clock."""
+    st.toggle(
+        "Logarithmic error axis",
+        key=_LOG,
+        bind="query-params",
+        persist_state="session",
+        help="For errors of very different size, such as those of OutP.",
+    )
 
 
 def show(started: Started) -> None:
@@ -43,9 +55,9 @@ def draw(started: Started) -> None:
     figure = plots.curves(
         found.curves,
         x=found.by,
-        metric=found.metric,
+        titles=("Epsilon", MEASURES[found.metric].label),
         levels=[plots.Level(row.series, row.mean, row.low, row.high) for row in found.levels.itertuples()],
-        axis={"x": "epsilon", "y": MEASURES[found.metric].label},
+        log=(True, bool(st.session_state.get(_LOG)) and found.metric == "are"),
         percent=form.endswith("%"),
     )
     charts.show(figure, "trade-off", summary.describe(found, form))

@@ -41,8 +41,7 @@ def values(array) -> np.ndarray:
     return np.asarray(array, dtype=float)
 
 
-@pytest.mark.parametrize("noise", ["logistic", "gaussian"])
-@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize(("calibration", "noise"), zip(CALIBRATIONS, ["logistic", "gaussian"], strict=True))
 def test_chart_and_table_show_the_runner_s_rows(open_page, settle, calibration, noise):
     at = open_page(cal=calibration, noise=noise, **SMALL)
     at.select_slider(key="range").set_value((4.0, 10.0))
