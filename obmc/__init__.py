@@ -1,5 +1,9 @@
 """obmc: one-bit matrix completion under differential privacy, exact, certified and fast."""
 
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from obmc import datasets, metrics
 from obmc.constraints import ConstraintSet
 from obmc.errors import DataNotFoundError, RatingsError
@@ -8,6 +12,7 @@ from obmc.mechanisms import (
     Clear,
     GradientPerturbation,
     InputPerturbation,
+    InputPerturbationPlus,
     ObjectivePerturbation,
     OutputPerturbation,
     Release,
@@ -17,6 +22,9 @@ from obmc.observations import Observations
 from obmc.privacy import SECURE, BudgetExceeded, Guarantee, Ledger
 from obmc.privacy.audit import Audit, audit
 from obmc.solvers import Completion, complete
+
+if TYPE_CHECKING:
+    from obmc import experiments
 
 __all__ = [
     "SECURE",
@@ -30,6 +38,7 @@ __all__ = [
     "GradientPerturbation",
     "Guarantee",
     "InputPerturbation",
+    "InputPerturbationPlus",
     "Ledger",
     "Logistic",
     "ObjectivePerturbation",
@@ -40,6 +49,14 @@ __all__ = [
     "audit",
     "complete",
     "datasets",
+    "experiments",
     "metrics",
     "output_multiplier",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """``obmc.experiments`` on first use: who only completes a matrix need not wait for it."""
+    if name == "experiments":
+        return importlib.import_module("obmc.experiments")
+    raise AttributeError(f"module 'obmc' has no attribute {name!r}")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, signal, special
+from scipy import fft, optimize, special
 
 from obmc.errors import check_choice, check_integer, check_number
 from obmc.links import Gaussian, Link
@@ -363,7 +363,7 @@ def users_epsilon(releases: list[tuple[float, int]], delta: float, multiplier: f
     for losses, logs in parts:
         first, mass = _on_loss_grid(losses, np.exp(logs), step)
         # What is too improbable to matter is counted as a certain failure, which keeps the bound and the arrays short.
-        start, weights, missing = _trim(start + first, signal.convolve(weights, mass), tail * 1e-9)
+        start, weights, missing = _trim(start + first, _convolved(weights, mass), tail * 1e-9)
         lost += missing
     support = step * np.arange(start, start + len(weights), dtype=np.float64)
     if math.isinf(multiplier):
@@ -388,6 +388,17 @@ def _on_loss_grid(losses: Array, weights: Array, step: float) -> tuple[int, Arra
     grid = np.zeros(int(cells.max()) - first + 1)
     np.add.at(grid, cells - first, weights)
     return first, grid
+
+
+def _convolved(first: Array, second: Array) -> Array:
+    """The convolution of two distributions, by the fast Fourier transform where that is worth it."""
+    if min(len(first), len(second)) < 64:
+        return np.convolve(first, second)
+    length = len(first) + len(second) - 1
+    padded = fft.next_fast_len(length, real=True)
+    product = fft.irfft(fft.rfft(first, padded) * fft.rfft(second, padded), padded)[:length]
+    # Rounding leaves values a little below zero, which are no probabilities.
+    return np.maximum(np.asarray(product, dtype=np.float64), 0.0)
 
 
 def _trim(start: int, weights: Array, mass: float) -> tuple[int, Array, float]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from obmc.constraints import ConstraintSet
 from obmc.errors import check_choice, check_integer, check_number
@@ -230,8 +230,8 @@ def audit(
 
 def _bound(true_hits: NDArray, false_hits: NDArray, n: int, delta: float, error: float) -> Array:
     """log((P_low - delta) / P_up), at least 0; each probability's bound fails with probability ``error``."""
-    low = stats.beta.ppf(error, true_hits, n - true_hits + 1)
-    up = stats.beta.ppf(1.0 - error, false_hits + 1, n - false_hits)
+    low = special.betaincinv(true_hits, n - true_hits + 1, error)
+    up = special.betaincinv(false_hits + 1, n - false_hits, 1.0 - error)
     low, up = np.where(true_hits == 0, 0.0, low), np.where(false_hits == n, 1.0, up)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.maximum(np.where(low > delta, np.log((low - delta) / up), 0.0), 0.0)
