@@ -158,9 +158,9 @@ def _check_pairs(names: list[str] | None, sample: list[list[str]], user: int, it
     strangers = min(users, items) >= 0.95 * n or (users == n and items <= 3)
     if n >= 10 and (len(set(pairs)) < 0.5 * n or strangers):
         raise RatingsError(
-            f"The file does not look like ratings: read as users and items, {label(names, user)} and {label(names, item)} "
-            f"have {users:,} and {items:,} different values in {n:,} rows of {len(set(pairs)):,} kinds; if it holds "
-            "ratings, name the columns with user=, item= and rating=."
+            f"The file does not look like ratings: read as users and items, {label(names, user)} and "
+            f"{label(names, item)} have {users:,} and {items:,} different values in {n:,} rows of {len(set(pairs)):,} "
+            "kinds; if it holds ratings, name the columns with user=, item= and rating=."
         )
 
 

@@ -101,13 +101,13 @@ def _from_wide(body: bytes, encoding: str, notes: list[str]) -> bytes:
 def _unmarked_wide(body: bytes) -> str:
     """UTF-16 without its mark: in the text of a table every other byte is mostly zero."""
     head = body[: 2 * (min(len(body), 4096) // 2)]
-    if len(head) < 8:
+    if head.count(0) < 4:
         return ""
     pairs = len(head) / 2
     even, odd = head[0::2].count(0) / pairs, head[1::2].count(0) / pairs
-    if odd >= 0.2 and even <= 0.02:
+    if odd >= 0.2 and even <= 0.3 * odd:
         return "utf-16-le"
-    if even >= 0.2 and odd <= 0.02:
+    if even >= 0.2 and odd <= 0.3 * even:
         return "utf-16-be"
     return ""
 
@@ -115,7 +115,7 @@ def _unmarked_wide(body: bytes) -> str:
 def _refuse_binary(body: bytes) -> None:
     head = body[:SAMPLE]
     odd = sum(head.count(code) for code in range(32) if code not in HARMLESS_CONTROLS)
-    if odd > 0.02 * len(head):
+    if odd > max(0.02 * len(head), 3):
         raise RatingsError("The file is binary data, not text: export the ratings as CSV UTF-8.")
 
 
@@ -178,7 +178,7 @@ def _legacy(body: bytes, known_names: Callable[[str], int]) -> str:
     found = {name: known_names(head.decode(name, "replace")) for name in fitting}
     likely = sorted(fitting, key=lambda name: -found[name])
     if found[likely[0]] == found["latin-1"]:
-        likely = [*_by_statistics(start, fitting), *fitting]
+        likely = [*_by_statistics(start, fitting), "cp1252", "latin-1"]
     return next(name for name in likely if _decodes(body, name, whole=True))
 
 

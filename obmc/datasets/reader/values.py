@@ -174,7 +174,7 @@ def _points_group(open_texts: dict[int, str]) -> bool:
 
 
 def _comma_is_decimal(reading: Reading, open_texts: dict[int, str], texts: Sequence[str]) -> bool:
-    with_comma = [text for text in open_texts.values() if "," in text]
+    with_comma = [re.sub(r"(?<=\d)[ '_](?=\d{3})", "", text) for text in open_texts.values() if "," in text]
     single = [text for text in with_comma if COMMA_NUMBER.fullmatch(_bare(text))]
     if any(EUROPEAN_THOUSANDS.fullmatch(text) or re.fullmatch(r".*\.\d+,\d+", text) for text in with_comma):
         return True

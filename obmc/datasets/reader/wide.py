@@ -64,7 +64,9 @@ def find_wide(grid: Grid, profiles: list[Profile], *, user: Any, item: Any, aske
         if {USER, ITEM, RATING} <= set(roles) or TIME in roles:
             return None
         filled = sum(profiles[k].filled > 0 for k in others)
-        if names is None and (width < 5 or (width < 8 and len(gaps) < 2) or len(rated) < filled - is_count_column(grid)):
+        if names is None and (
+            width < 5 or (width < 8 and len(gaps) < 2) or len(rated) < filled - is_count_column(grid)
+        ):
             return None
         if len(rated) < 3 or len(rated) < 0.8 * (width - 1) or _is_long(names, profiles, rated):
             return None

@@ -1,0 +1,130 @@
+"""Packed files: what is unpacked, what is refused, and how much memory a bomb gets."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from obmc import RatingsError
+from obmc.datasets.ratings_file import read_ratings
+from obmc.datasets.reader.containers import DEFAULT_MAX_BYTES, load
+
+PLAIN = b"user,item,rating\n" + b"".join(b"u%d,m%d,%d\n" % (k % 5, k // 5, k % 4) for k in range(20))
+
+
+def zipped(*files: tuple[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files:
+            archive.writestr(name, data)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "container"),
+    [
+        (PLAIN, "plain"),
+        (gzip.compress(PLAIN), "gzip"),
+        (gzip.compress(PLAIN[:60]) + gzip.compress(PLAIN[60:]), "gzip"),
+        (bz2.compress(PLAIN), "bzip2"),
+        (lzma.compress(PLAIN), "xz"),
+        (zipped(("a.csv", PLAIN)), "zip (a.csv)"),
+        (zipped(("a.csv", PLAIN), ("__MACOSX/._a.csv", b"\0"), (".DS_Store", b"\0")), "zip (a.csv)"),
+        (zipped(("a.csv.gz", gzip.compress(PLAIN))), "zip (a.csv.gz) > gzip"),
+        (gzip.compress(gzip.compress(PLAIN)), "gzip > gzip"),
+    ],
+)
+def test_unpacked(data: bytes, container: str) -> None:
+    content = load(data, None)
+    assert (content.data, content.container, content.notes) == (PLAIN, container, ())
+
+
+def test_the_ratings_among_several_files_are_found_and_said() -> None:
+    content = load(zipped(("ml/README.txt", b"x"), ("ml/movies.csv", b"a,b"), ("ml/ratings.csv", PLAIN)), None)
+    assert content.data == PLAIN
+    assert content.notes == ("The archive holds 2 files; 'ml/ratings.csv' was read and 'ml/movies.csv' not.",)
+
+
+def locked() -> bytes:
+    data = bytearray(zipped(("a.csv", PLAIN)))
+    for mark, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(mark) + at] |= 1
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (gzip.compress(PLAIN)[:-12], "damaged or cut off"),
+        (gzip.compress(PLAIN)[:30], "damaged or cut off"),
+        (b"\x1f\x8bnothing", "damaged or cut off"),
+        (lzma.compress(PLAIN)[:-20], "damaged or cut off"),
+        (zipped(("a.csv", PLAIN))[:-30], "damaged"),
+        (b"PK\x03\x04" + bytes(50), "damaged"),
+        (zipped(), "holds no file"),
+        (zipped(("a.csv", PLAIN), ("b.csv", PLAIN)), "none is plainly the ratings"),
+        (locked(), "password"),
+        (zipped(("[Content_Types].xml", b""), ("xl/workbook.xml", b"")), "an Excel workbook"),
+        (zipped(("[Content_Types].xml", b""), ("word/document.xml", b"")), "a Word document"),
+        (zipped(("mimetype", b""), ("content.xml", b"")), "OpenDocument"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "old Excel workbook"),
+        (b"PAR1" + bytes(50), "Parquet"),
+        (b"SQLite format 3\0" + bytes(50), "SQLite"),
+        (b"%PDF-1.7\n", "PDF"),
+        (b"\xff\xd8\xff\xe0" + bytes(20), "JPEG"),
+        (b"  <HTML><body>", "HTML page"),
+        (b"<?xml version='1.0'?><a/>", "XML"),
+        (bytes(257) + b"ustar" + bytes(300), "tar archive"),
+        (gzip.compress(bytes(257) + b"ustar" + bytes(300)), "tar archive"),
+        (gzip.compress(gzip.compress(gzip.compress(gzip.compress(PLAIN)))), "archive inside an archive"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
+    ],
+)
+def test_refused(data: bytes, message: str) -> None:
+    with pytest.raises(RatingsError, match=message):
+        read_ratings(data)
+
+
+def test_text_that_begins_like_a_picture_is_text() -> None:
+    assert load(b"BMW,1,2\n", None).data == b"BMW,1,2\n"
+
+
+def test_the_limit_is_that_of_the_unpacked_size() -> None:
+    packed = gzip.compress(PLAIN * 200)
+    assert load(packed, len(PLAIN) * 200).data == PLAIN * 200
+    for data in (packed, PLAIN * 200, io.BytesIO(PLAIN * 200)):
+        with pytest.raises(RatingsError, match=r"above the limit of 0 MB: take a sample .* or raise max_bytes"):
+            load(data, 5_000)
+
+
+BOMB = """
+import gzip, resource, sys
+from obmc import RatingsError
+from obmc.datasets.ratings_file import read_ratings
+packed = gzip.compress(b"12,34,5\\n" * 2**17) * 1200
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+try:
+    read_ratings(packed, **eval(sys.argv[1]))
+except RatingsError as error:
+    print(error)
+print(before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+@pytest.mark.parametrize("arguments", ["{}", "{'max_bytes': 2**29}"])
+def test_a_bomb_is_refused_before_it_fills_the_memory(arguments: str) -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", BOMB, arguments], check=True, capture_output=True, text=True, cwd=root)
+    sentence, numbers = done.stdout.strip().split("\n")
+    before, after = map(float, numbers.split())
+    assert "unpacks to more than" in sentence or "above the limit of 512 MB" in sentence
+    assert after - before < 50 and after < 500
+    assert DEFAULT_MAX_BYTES < 1200 * 2**20 * 2
