@@ -68,6 +68,8 @@ INK = "#767676"
 MAX_CELLS = 240
 # The interval of two draws is some eighteen times their distance: drawn, it would hide all else while a chart grows.
 _BAND_DRAWS = 3
+# Where a logarithmic axis has numbers; plotly's own are the last digits alone.
+_DECADES = [float(f"{first}e{power}") for power in range(-4, 7) for first in (1, 2, 5)]
 
 
 def style_of(label: str, order: int = 0) -> Style:
@@ -257,6 +259,8 @@ def curves(
     if log[0]:
         horizontal |= {"tickvals": across, "ticktext": [f"{stop:g}" for stop in across]}
     vertical: Plotly = {**ink, "title": _title(titles[1]), "type": "log" if log[1] else "linear"}
+    if log[1]:
+        vertical |= {"tickvals": _DECADES, "ticktext": [f"{stop:g}" for stop in _DECADES]}
     if percent:
         vertical["tickformat"] = ".0%"
     return go.Figure(

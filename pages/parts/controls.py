@@ -223,7 +223,8 @@ def mechanism_and_epsilon() -> tuple[Offer, Setting]:
             **_shared(MECHANISM, "Where the noise comes in: nowhere, or at one of four places."),
         )
         offer = find_offer(_value_of(MECHANISM, title))
-        st.caption(offer.about)
+        fixed = offer.private and not offer.calibrated
+        st.caption(f"{offer.about} It has no calibrations to choose from." if fixed else offer.about)
     with right:
         _epsilon_slider(disabled=not offer.private)
     return offer, replace(current(), mechanism=offer.spec(calibration()))

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
 from concurrent.futures import Future
+from pathlib import Path
 from threading import Event
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from obmc import limits
+from obmc import limits, single
+from obmc.datasets.registry import find_data_home
+from obmc.errors import DataNotFoundError
+from obmc.experiments import draws
 from obmc.experiments.jobs import JobRunner
 from obmc.offers import CALIBRATIONS, OFFERS
 from obmc.privacy import Guarantee
 from obmc.single import Setting, find_problem, run
+from pages.parts import data_offer
 
 PAGE = "playground.py"
+# Where the data are outside the tests that hide them.
+DATA_HOME = find_data_home()
 SMALL = {"size": "20", "obs": "0.6"}
 
 
@@ -212,12 +220,18 @@ def _is_refused(setting: Setting) -> bool:
     return False
 
 
-def test_missing_data_are_offered_and_all_else_works(open_page, settle, empty_data_home, monkeypatch):
-    from obmc.experiments import draws
-    from obmc.single import _titles
-
-    for cache in (_titles, draws._kept, draws._movielens):
+@pytest.fixture
+def no_data(empty_data_home: Path) -> Iterator[Path]:
+    """A machine without the real data sets; what was read of them before is forgotten, and again afterwards."""
+    kept = (single._titles, draws._kept, draws._movielens)
+    for cache in kept:
         cache.cache_clear()
+    yield empty_data_home
+    for cache in kept:
+        cache.cache_clear()
+
+
+def test_missing_data_are_offered_and_all_else_works(open_page, settle, no_data):
     at = open_page(PAGE, data="ml-100k", size="20")
     assert "MovieLens 100K is not on this machine" in at.info[0].value
     assert [button.label for button in at.button] == ["Download now"]
@@ -226,15 +240,7 @@ def test_missing_data_are_offered_and_all_else_works(open_page, settle, empty_da
     assert scores(at)["All zeros"] == "1.000"
 
 
-def test_a_failed_download_is_told_in_a_sentence(open_page, empty_data_home, monkeypatch):
-    from obmc.errors import DataNotFoundError
-    from obmc.experiments import draws
-    from obmc.single import _titles
-    from pages.parts import data_offer
-
-    for cache in (_titles, draws._kept, draws._movielens):
-        cache.cache_clear()
-
+def test_a_failed_download_is_told_in_a_sentence(open_page, no_data, monkeypatch):
     def no_internet(name, progress):
         progress(10, 100)
         raise DataNotFoundError(f"{name} could not be downloaded: no internet.")
@@ -244,6 +250,32 @@ def test_a_failed_download_is_told_in_a_sentence(open_page, empty_data_home, mon
     at.button(key="fetch-rc").click().run()
     assert [error.value for error in at.error] == ["rc could not be downloaded: no internet."]
     assert not at.exception
+
+
+@pytest.mark.parametrize(
+    ("key", "file"),
+    [
+        ("archive-rc", ("rc.zip", b"not an archive", "application/zip")),
+        ("folder-rc", [("rc/rating_final.csv", b"userID,placeID,rating\nU1,1,2\n", "text/csv")]),
+    ],
+)
+def test_a_wrong_file_is_refused_in_a_sentence(open_page, no_data, key, file):
+    at = open_page(PAGE, data="rc")
+    at.file_uploader(key=key).set_value(file).run()
+    assert not at.exception
+    (error,) = at.error
+    assert "rc.zip" in error.value or "the given folder is not" in error.value
+    assert not list(no_data.glob("*"))
+
+
+@pytest.mark.data
+def test_a_folder_handed_over_is_taken(open_page, settle, no_data):
+    ratings = (DATA_HOME / "rc" / "rating_final.csv").read_bytes()
+    at = open_page(PAGE, data="rc")
+    at.file_uploader(key="folder-rc").set_value([("RCdata/rating_final.csv", ratings, "text/csv")]).run()
+    settle(at)
+    assert (no_data / "rc" / "rating_final.csv").read_bytes() == ratings
+    assert "Majority class" in scores(at)
 
 
 @pytest.mark.data
