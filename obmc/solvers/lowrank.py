@@ -140,7 +140,7 @@ class Block:
             basis, across = basis @ turn[:, ::-1], across @ turn[:, ::-1]
             theta = simplex_threshold(singular, self.tau)
             rank = int(np.count_nonzero(singular > theta))
-            full = len(singular) == min(pattern.shape)
+            full = len(singular) >= min(pattern.shape)
             if full or (theta > 0.0 and rank <= len(singular) - 3):
                 break
             basis, rounds = self._grow(basis), 2
