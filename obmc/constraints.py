@@ -61,6 +61,8 @@ class ConstraintSet:
         if values.sum() <= self.tau:
             return matrix
         kept = np.maximum(values - simplex_threshold(values, self.tau), 0.0)
+        # Against the cancellation where the radius is far below the values.
+        kept *= self.tau / max(float(kept.sum()), np.finfo(np.float64).tiny)
         return (left * kept) @ right
 
     def project(self, matrix: Array, tol: float = 1e-10, max_iter: int = 10_000) -> Array:
@@ -96,7 +98,7 @@ def spectral_norm(matrix: Array) -> float:
     largest = max(float(_gram_eigenvalues(matrix)[-1]), 0.0)
     if largest < _UNDERFLOW:
         return float(np.abs(matrix).max()) * math.sqrt(matrix.size)
-    return math.sqrt(largest) * (1.0 + sum(matrix.shape) * 4e-16)
+    return math.sqrt(largest) * _rounded_up(matrix)
 
 
 def nuclear_norm(matrix: Array, exact: bool = True) -> float:
@@ -111,7 +113,12 @@ def nuclear_norm(matrix: Array, exact: bool = True) -> float:
     if squares[-1] < _UNDERFLOW:
         return float(np.abs(matrix).max()) * math.sqrt(matrix.size * len(squares))
     rounding = 4.0 * np.finfo(np.float64).eps * max(float(squares[-1]), 0.0)
-    return float(np.sqrt(np.maximum(squares, 0.0) + rounding).sum())
+    return float(np.sqrt(np.maximum(squares, 0.0) + rounding).sum()) * _rounded_up(matrix)
+
+
+def _rounded_up(matrix: Array) -> float:
+    """A factor for the rounding of the Gram matrix's sums, which grows with their length."""
+    return 1.0 + sum(matrix.shape) * 4e-16
 
 
 def _gram_eigenvalues(matrix: Array) -> Array:
