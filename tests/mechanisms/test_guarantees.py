@@ -1,0 +1,254 @@
+"""What every mechanism, link and calibration says of itself: the design's table, line by line."""
+
+import json
+import math
+
+import pytest
+
+import obmc
+
+LOGISTIC, GAUSSIAN = obmc.Logistic(), obmc.Gaussian()
+CSET = obmc.ConstraintSet(tau=30.0, alpha=1.0)
+SHAPE = (30, 20)
+
+
+def says(mechanism, link=LOGISTIC, cset=CSET, shape=SHAPE):
+    return mechanism.guarantee(link, cset, shape)
+
+
+def table():
+    made = []
+    for link in (LOGISTIC, GAUSSIAN):
+        made += [(obmc.InputPerturbation(epsilon=2.0, calibration=c), link) for c in ("paper", "rigorous")]
+        made += [
+            (obmc.ObjectivePerturbation(epsilon=2.0, calibration=c), link)
+            for c in ("paper", "rigorous", "exact_minimiser", "displayed")
+        ]
+        made += [(obmc.GradientPerturbation(epsilon=2.0, calibration=c), link) for c in ("paper", "rigorous")]
+        made += [(obmc.GradientPerturbation(epsilon=2.0, delta=1e-5), link)]
+        made += [
+            (obmc.OutputPerturbation(epsilon=2.0, calibration="paper", **more), link)
+            for more in ({}, {"postprocess": "project"}, {"postprocess": "rank", "rank": 2})
+        ]
+        made += [(obmc.OutputPerturbation(epsilon=2.0), link)]
+        made += [(obmc.OutputPerturbation(epsilon=2.0, entries=((0, 0), (1, 1))), link)]
+        made += [(obmc.Clear(), link)]
+    return made
+
+
+class TestEveryLine:
+    @pytest.mark.parametrize(("mechanism", "link"), table(), ids=lambda v: getattr(v, "name", getattr(v, "label", "")))
+    def test_is_complete_and_can_be_read(self, mechanism, link):
+        statement = says(mechanism, link)
+        assert statement.mechanism == mechanism.label
+        assert statement.link == link.name
+        for audience in ("student", "expert"):
+            text = statement.explain(audience)
+            assert len(text) > 200
+            assert "nan" not in text
+            assert "None" not in text
+            assert text.count("$") % 2 == 0
+        assert "$" not in statement.explain("student")
+        assert statement.unit == "one rating's sign; who rated what is public"
+        json.dumps(statement.to_dict(), allow_nan=False)
+        assert statement.release_reason
+        assert statement.headline
+
+    @pytest.mark.parametrize(("mechanism", "link"), table(), ids=lambda v: getattr(v, "name", getattr(v, "label", "")))
+    def test_never_claims_more_than_it_proves(self, mechanism, link):
+        statement = says(mechanism, link)
+        assert not statement.holds or statement.epsilon <= statement.claimed
+        assert not statement.release_allowed or statement.holds
+        if math.isfinite(statement.lower_bound):
+            assert statement.lower_bound <= statement.epsilon * (1 + 1e-12)
+
+
+class TestLocalMechanisms:
+    @pytest.mark.parametrize("calibration", ["paper", "rigorous"])
+    @pytest.mark.parametrize("link", [LOGISTIC, GAUSSIAN], ids=["logistic", "gaussian"])
+    def test_input_perturbation(self, calibration, link):
+        statement = says(obmc.InputPerturbation(epsilon=0.7, calibration=calibration), link)
+        assert (statement.epsilon, statement.delta, statement.scope, statement.trust) == (0.7, 0.0, "output", "local")
+        assert statement.holds
+        assert statement.conditions == "any solver"
+
+    def test_objective_perturbation_of_a_linear_loss(self):
+        for link, calibration in [(LOGISTIC, "paper"), (LOGISTIC, "rigorous"), (GAUSSIAN, "rigorous")]:
+            statement = says(obmc.ObjectivePerturbation(epsilon=0.7, calibration=calibration), link)
+            assert (statement.epsilon, statement.trust, statement.conditions) == (0.7, "local", "any solver")
+            assert statement.holds
+
+    def test_the_displayed_formula_doubles_epsilon(self):
+        statement = says(obmc.ObjectivePerturbation(epsilon=0.7, calibration="displayed"))
+        assert statement.epsilon == statement.lower_bound == 1.4
+        assert statement.status == "violated"
+        assert not statement.holds
+
+
+class TestGaussianLikelihood:
+    @pytest.mark.parametrize(
+        ("sigma", "epsilon", "status"),
+        [
+            (1.0, 0.61, "violated"), (1.0, 0.63, "open"), (1.0, 1.20, "open"), (1.0, 1.21, "proven"),
+            (2.0, 0.28, "violated"), (2.0, 0.29, "open"), (2.0, 0.97, "open"), (2.0, 0.98, "proven"),
+            (0.5, 1.92, "violated"), (0.5, 1.93, "open"), (0.5, 2.20, "open"), (0.5, 2.21, "proven"),
+        ],
+    )  # fmt: skip
+    def test_status_at_the_paper_calibration(self, sigma, epsilon, status):
+        statement = says(obmc.ObjectivePerturbation(epsilon=epsilon, calibration="paper"), obmc.Gaussian(sigma))
+        assert statement.status == status
+        assert statement.holds == (status == "proven")
+        assert statement.trust == "central"
+        assert statement.conditions == "exact minimiser"
+        assert not statement.release_allowed
+        assert (statement.lower_bound > epsilon) == (status == "violated")
+
+    def test_golden_bounds(self):
+        statement = says(obmc.ObjectivePerturbation(epsilon=0.5, calibration="paper"), GAUSSIAN)
+        assert statement.lower_bound == pytest.approx(0.648, abs=1e-3)
+        assert statement.epsilon == pytest.approx(0.3605 * 0.5 + 0.7714, abs=1e-3)
+        assert "0.6191" in statement.explain()
+
+    def test_displayed(self):
+        statement = says(obmc.ObjectivePerturbation(epsilon=1.0, calibration="displayed"), GAUSSIAN)
+        assert statement.epsilon == pytest.approx(0.721 + 0.771, abs=1e-3)
+        assert statement.status == "open"
+
+    def test_exact_minimiser(self):
+        statement = says(obmc.ObjectivePerturbation(epsilon=1.0, calibration="exact_minimiser"), GAUSSIAN)
+        assert statement.holds
+        assert statement.epsilon == 1.0
+        assert statement.trust == "central"
+        assert not statement.release_allowed
+        for mechanism in (obmc.ObjectivePerturbation(epsilon=0.77, calibration="exact_minimiser"),):
+            with pytest.raises(ValueError, match=r"epsilon must be above log R = 0\.7714"):
+                says(mechanism, GAUSSIAN)
+
+    def test_geometric_noise_needs_a_linear_loss(self):
+        with pytest.raises(ValueError, match="noise must be 'laplace'"):
+            says(obmc.ObjectivePerturbation(epsilon=1.0, calibration="paper", noise="geometric"), GAUSSIAN)
+        assert says(obmc.ObjectivePerturbation(epsilon=1.0, noise="geometric"), GAUSSIAN).holds
+
+
+class TestGradient:
+    def test_laplace_and_gaussian_noise(self):
+        pure = says(obmc.GradientPerturbation(epsilon=1.0))
+        assert (pure.epsilon, pure.delta, pure.trust, pure.scope) == (1.0, 0.0, "central", "output")
+        approximate = says(obmc.GradientPerturbation(epsilon=1.0, delta=1e-6))
+        assert (approximate.epsilon, approximate.delta) == (1.0, 1e-6)
+        assert approximate.user_epsilon(1, 1e-6) == pytest.approx(1.0, rel=1e-6)
+        assert approximate.user_epsilon(4, 1e-6) > 2.0
+
+
+class TestOutput:
+    def test_one_raw_entry(self):
+        statement = says(obmc.OutputPerturbation(epsilon=0.5, calibration="paper"))
+        assert (statement.scope, statement.epsilon, statement.total_epsilon) == ("entry", 0.5, 300.0)
+        assert statement.holds
+        assert not statement.release_allowed
+        assert statement.paper_verdict == "false"
+        assert statement.user_epsilon(737) == 300.0
+
+    @pytest.mark.parametrize("more", [{"postprocess": "project"}, {"postprocess": "rank", "rank": 1}])
+    def test_mixed_entries(self, more):
+        statement = says(obmc.OutputPerturbation(epsilon=0.5, calibration="paper", **more))
+        assert (statement.scope, statement.epsilon) == ("output", 300.0)
+        assert statement.status == "violated"
+        assert not statement.holds
+        assert not statement.release_allowed
+        # A matrix of one entry is one entry.
+        assert says(obmc.OutputPerturbation(epsilon=0.5, calibration="paper", **more), shape=(1, 1)).holds
+
+    def test_named_entries(self):
+        statement = says(obmc.OutputPerturbation(epsilon=0.5, entries=[(0, 0), (2, 1)]))
+        assert (statement.scope, statement.epsilon, statement.entries) == ("output", 0.5, 2)
+        assert statement.release_allowed
+        assert "2 named entries" in statement.headline
+        assert statement.user_epsilon(100) == 0.5
+
+    def test_ridge(self):
+        statement = says(obmc.OutputPerturbation(epsilon=1.0, ridge=0.5, delta=1e-6))
+        assert (statement.scope, statement.epsilon, statement.delta) == ("output", 1.0, 1e-6)
+        assert statement.conditions == "certified gap"
+        assert statement.release_allowed
+        assert says(obmc.OutputPerturbation(epsilon=1.0)).delta == 1e-5
+        assert statement.user_epsilon(2, 1e-6) > 2.0
+
+
+class TestClear:
+    def test_no_guarantee(self):
+        statement = says(obmc.Clear())
+        assert statement.epsilon == math.inf
+        assert statement.trust == "none"
+        assert not statement.holds
+        assert not statement.release_allowed
+
+
+MADE = [obmc.InputPerturbation, obmc.ObjectivePerturbation, obmc.GradientPerturbation, obmc.OutputPerturbation]
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("made", MADE)
+    @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan, "1", None, True])
+    def test_epsilon(self, made, epsilon):
+        with pytest.raises(ValueError, match=r"^epsilon must be a .*above 0"):
+            made(epsilon=epsilon)
+
+    @pytest.mark.parametrize("made", MADE)
+    def test_calibration(self, made):
+        with pytest.raises(ValueError, match="calibration must be one of"):
+            made(epsilon=1.0, calibration="safe")
+
+    @pytest.mark.parametrize("made", MADE)
+    def test_only_keywords(self, made):
+        with pytest.raises(TypeError):
+            made(1.0)
+
+    @pytest.mark.parametrize("delta", [0.0, 1.0, -1e-5, math.nan])
+    @pytest.mark.parametrize("made", [obmc.GradientPerturbation, obmc.OutputPerturbation])
+    def test_delta(self, made, delta):
+        with pytest.raises(ValueError, match="delta must be a finite number above 0 and below 1"):
+            made(epsilon=1.0, delta=delta)
+
+    @pytest.mark.parametrize(
+        ("made", "options", "message"),
+        [
+            (obmc.InputPerturbation, {"estimator": "mean"}, "estimator must be one of"),
+            (obmc.ObjectivePerturbation, {"noise": "normal"}, "noise must be one of"),
+            (obmc.GradientPerturbation, {"iterations": 0}, "iterations must be a whole number from 1"),
+            (obmc.GradientPerturbation, {"clip": 0.0}, "clip must be a finite number above 0"),
+            (obmc.OutputPerturbation, {"postprocess": "clip"}, "postprocess must be one of"),
+            (obmc.OutputPerturbation, {"postprocess": "rank"}, "rank must be given exactly"),
+            (obmc.OutputPerturbation, {"rank": 2}, "rank must be given exactly"),
+            (obmc.OutputPerturbation, {"ridge": 0.0}, "ridge must be a finite number above 0"),
+            (obmc.OutputPerturbation, {"calibration": "paper", "ridge": 1.0}, "ridge must be None"),
+            (obmc.OutputPerturbation, {"calibration": "paper", "delta": 1e-5}, "delta must be None"),
+            (obmc.OutputPerturbation, {"calibration": "paper", "entries": ((0, 0),)}, "entries must be None"),
+            (obmc.OutputPerturbation, {"entries": ()}, "entries must name at least one"),
+            (obmc.OutputPerturbation, {"entries": ((0, 0), (0, 0))}, "every entry once"),
+            (obmc.OutputPerturbation, {"entries": (1, 2)}, r"entries must be \(row, column\) pairs"),
+            (obmc.OutputPerturbation, {"entries": ((0, 0),), "ridge": 1.0}, "ridge must be None"),
+        ],
+    )
+    def test_options(self, made, options, message):
+        with pytest.raises(ValueError, match=message):
+            made(epsilon=1.0, **options)
+
+    @pytest.mark.parametrize(
+        ("mechanism", "link"),
+        [
+            (obmc.OutputPerturbation(epsilon=1.0), LOGISTIC),
+            (obmc.OutputPerturbation(epsilon=1.0, calibration="paper"), LOGISTIC),
+            (obmc.ObjectivePerturbation(epsilon=1.0, calibration="paper"), GAUSSIAN),
+            (obmc.GradientPerturbation(epsilon=1.0, calibration="paper"), GAUSSIAN),
+        ],
+    )
+    def test_without_a_bound_there_is_no_sensitivity(self, mechanism, link):
+        with pytest.raises(ValueError, match="alpha must be a positive number for"):
+            says(mechanism, link, cset=obmc.ConstraintSet(tau=3.0, alpha=None))
+
+    def test_named_entries_outside_the_matrix(self):
+        data = obmc.Observations([0, 1], [0, 1], [1, -1], (2, 2))
+        for entry in [(2, 0), (0, 2)]:
+            with pytest.raises(ValueError, match=r"entries \((row|column)\) must be a whole number from 0 to 1"):
+                obmc.OutputPerturbation(epsilon=1.0, entries=(entry,)).release(data, LOGISTIC, CSET)
