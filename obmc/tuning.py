@@ -75,7 +75,7 @@ class Structure:
 
 
 def seeded_by(labels: Array) -> np.random.Generator:
-    """A generator seeded by a hash of labels, so that folds are a function of the (noised) labels and of nothing else."""
+    """A generator seeded by a hash of labels, so that folds are a function of the (noised) labels alone."""
     digest = hashlib.sha256(np.ascontiguousarray(labels, dtype=np.float64).tobytes()).digest()
     return np.random.default_rng(int.from_bytes(digest[:8], "big"))
 
