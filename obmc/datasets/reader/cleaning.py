@@ -118,6 +118,7 @@ class _Cleaning:
     def _note_skipped(self) -> None:
         skipped, width = self._entries.skipped, self._entries.width
         self._drop(skipped.ragged, f"Rows dropped because they do not have the {width} fields of the others")
+        self._drop(skipped.broken, "Records dropped because they are broken or cut off")
         if skipped.overlong_kept:
             self._notes.append(
                 "Rows with more fields than the others, whose extra fields after the rating were left out: "
@@ -140,7 +141,7 @@ class _Cleaning:
         return keep & ~repeated
 
     def _note_merged(self, role: str, column: Coded, texts: list[str]) -> None:
-        merged = sum(1 for text in column.texts if text.strip()) - sum(1 for text in texts if text)
+        merged = len({text for text in column.texts if text.strip()}) - sum(1 for text in texts if text)
         if merged > 0:
             self._notes.append(
                 f"Forms of {role} ids that differ by blanks around them only, taken as the same: {merged:,}."

@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from obmc.datasets.reader.names import count_roles, looks_like_names, meaning
-from obmc.datasets.reader.records import Format, next_row, split
+from obmc.datasets.reader.records import BLANKS, Format, next_row, split
 from obmc.datasets.reader.values import NUMBER
 from obmc.datasets.reader.words import NO_RATING, match
 from obmc.errors import RatingsError
 
 # Where two fit equally well the one listed first is taken; single spaces and colons occur inside dates and titles.
-SEPARATORS = (",", ";", "\t", "|", "::", "\x01", "\x1f", "||", "^", "~", " ", ":")
+SEPARATORS = (",", ";", "\t", "|", "::", "\x01", "\x1f", "||", "^", "~", "  ", " ", ":")
 LONGEST_LINE = 2**24
 HEAD, FURTHER = 2**18, 2**16
 PREAMBLE = 20
+COMMON_DECIMALS = ("0", "5", "00", "25", "50", "75")
 COMMENT_MARKS = ("#", "%", "//")
 
 
@@ -77,7 +78,7 @@ def find_format(sample: Sample, separator: str | None) -> Format:
     candidates = SEPARATORS if separator is None else (separator,)
     scored: list[tuple[float, Format]] = []
     for order, candidate in enumerate(candidates):
-        if candidate not in "\n".join(lines[:400]) and not (candidate == " " and any("\t" in s for s in lines[:400])):
+        if not any(_may_separate(candidate, line) for line in lines[:400]):
             continue
         for form in _quotings(candidate, lines):
             score = _score([form.joined(line) for line in lines], form)
@@ -93,6 +94,13 @@ def find_format(sample: Sample, separator: str | None) -> Format:
         "The file has one column only, or an unusual separator: a ratings file needs a user, an item and a rating in "
         "every row (name the separator with separator=)."
     )
+
+
+def _may_separate(separator: str, line: str) -> bool:
+    if separator == "  ":
+        # It differs from a single blank only where fields have single blanks inside.
+        return re.search(r"\S \S", line) is not None and re.search(BLANKS[separator], line) is not None
+    return separator in line or (separator in BLANKS and "\t" in line)
 
 
 def _quotings(separator: str, lines: list[str]) -> list[Format]:
@@ -155,15 +163,20 @@ def find_header(sample: Sample, form: Format, wanted: bool | None) -> Header:
         if any(cell.strip() for cell in row):
             first.append((row, at, at + taken))
         at += taken
-    body = split(lines + [form.joined(line) for line in sample.further], form).rows
-    body = [row for row in body if any(cell.strip() for cell in row)]
-    width = max(Counter(len(row) for row in body).items(), key=lambda pair: (pair[1], pair[0]))[0]
+    width = max(
+        Counter(len(row) for row in _rows_from(0, lines, sample, form)).items(), key=lambda pair: (pair[1], pair[0])
+    )[0]
     names_at = None if wanted is False else _named_row(first, width)
     start = next((k for k, (row, _, _) in enumerate(first) if len(row) in (width, width - 1) and _filled(row) > 1), 0)
     if names_at is None and wanted is not False:
-        rest = body[body.index(first[start][0]) + 1 :]
+        rest = _rows_from(first[start][2], lines, sample, form)
         if wanted or _is_header(first[start][0], [row for row in rest if len(row) == width]):
             names_at = start
+    if names_at is None and start == 1 and wanted is not False:
+        names = _otherwise_separated(sample.head[first[0][1]], width)
+        if names:
+            note = "The names of the columns are separated in another way than the rows below them."
+            return Header(names, first[0][2], width, notes=[note])
     if names_at is None:
         header = Header(None, first[start][1], width)
         skipped, before = start, "the data"
@@ -173,11 +186,27 @@ def find_header(sample: Sample, form: Format, wanted: bool | None) -> Header:
             names = names[1:]
         header = Header(names, first[names_at][2], max(width, len(names)))
         skipped, before = names_at, "the header"
-        rows = body[body.index(first[names_at][0]) + 1 :]
+        rows = _rows_from(header.first_line, lines, sample, form)
         _align(header, [row for row in rows if row != first[names_at][0]], form)
     if skipped:
         header.notes.append(f"Lines skipped before {before}: {skipped}.")
     return header
+
+
+def _rows_from(line: int, lines: list[str], sample: Sample, form: Format) -> list[list[str]]:
+    """The rows of the sample from a line on, without empty ones."""
+    rows = split(lines[line:] + [form.joined(further) for further in sample.further], form).rows
+    return [row for row in rows if any(cell.strip() for cell in row)]
+
+
+def _otherwise_separated(line: str, width: int) -> list[str]:
+    """The names of ``width`` columns in a line that another separator splits, else nothing."""
+    for separator in SEPARATORS:
+        form = Format(separator)
+        names = [_name(cell) for cell in form.joined(line).split(form.delimiter)]
+        if len(names) == width and count_roles(names) >= 2:
+            return names
+    return []
 
 
 def _filled(row: list[str]) -> int:
@@ -205,7 +234,7 @@ def _is_header(row: list[str], body: list[list[str]]) -> bool:
     A number above numbers speaks for data, unless the first field is a name or blank, as in a matrix with numbered
     items.
     """
-    if not body or len(row) < len(body[0]) - 1:
+    if not body or len(row) not in (len(body[0]), len(body[0]) - 1):
         return False
     if len(row) == len(body[0]) - 1:
         body = [below[1:] for below in body]
@@ -233,14 +262,16 @@ def _align(header: Header, rows: list[list[str]], form: Format) -> None:
     """Settle what rows with one field more than the header mean."""
     names = header.names or []
     longer = [row for row in rows if len(row) == len(names) + 1]
-    if header.width <= len(names) and len(longer) < 0.2 * len(rows):
+    at = next((k for k, name in enumerate(names) if (known := meaning(name)) and known.role == "rating"), -1)
+    halved = form.separator == "," and at >= 0 and longer and all(_two_halves(row, at) for row in longer)
+    rare = header.width <= len(names) and len(longer) < 0.2 * len(rows)
+    if rare and not (halved and all(row[at + 1].strip() in COMMON_DECIMALS for row in longer)):
         return
     if len(longer) > 0.5 * len(rows) and len({row[0] for row in longer}) == len(longer) > 2 and _filled_last(longer):
         header.names = ["", *names]
         header.notes.append("The rows begin with a field without a name, a row number, which was left out.")
         return
-    at = next((k for k, name in enumerate(names) if (known := meaning(name)) and known.role == "rating"), -1)
-    if form.separator == "," and at >= 0 and longer and all(_two_halves(row, at) for row in longer):
+    if halved:
         header.split_decimal, header.width = at, len(names)
         header.notes.append(
             f"{names[at]!r} has a decimal comma in a file separated by commas; 3,5 was read as 3.5 (change with "

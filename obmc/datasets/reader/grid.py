@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -48,9 +48,10 @@ class Encoder:
 
 @dataclass
 class Skipped:
-    """Rows that did not fit the width of the table, and what was made of others."""
+    """Rows that did not fit the width of the table or were broken, and what was made of others."""
 
     ragged: int = 0
+    broken: int = 0
     overlong_kept: int = 0
     stray_quotes: int = 0
 
@@ -58,9 +59,13 @@ class Skipped:
 class Grid(Protocol):
     """A table of text with ``width`` columns, their ``names`` (None without a header) and some ``sample`` rows."""
 
-    names: list[str] | None
-    width: int
     skipped: Skipped
+
+    @property
+    def names(self) -> list[str] | None: ...
+
+    @property
+    def width(self) -> int: ...
 
     @property
     def sample(self) -> list[list[str]]: ...
@@ -70,27 +75,61 @@ class Grid(Protocol):
     def blocks(self) -> Iterator[list[list[str]]]: ...
 
 
-@dataclass
-class ListGrid:
-    """A table held as rows of equal length."""
+class RecordGrid:
+    """A table filled block by block, whose columns turn up as the blocks name them."""
 
-    names: list[str] | None
-    width: int
-    rows: list[list[str]]
-    skipped: Skipped = field(default_factory=Skipped)
+    def __init__(self) -> None:
+        self.skipped = Skipped()
+        self._encoders: dict[str, Encoder] = {}
+        self._length = 0
+        self._columns: list[Coded] = []
+        self._named = True
+
+    def add(self, columns: Mapping[str, list[str]], n_rows: int) -> None:
+        """``n_rows`` further rows; a column that they do not name is blank in them."""
+        for name in columns:
+            if name not in self._encoders:
+                self._encoders[name] = Encoder()
+                self._encoders[name].add(np.zeros(self._length, dtype=np.int32), [""])
+        for name, encoder in self._encoders.items():
+            if name in columns:
+                encoder.add_texts(columns[name])
+            else:
+                encoder.add(np.zeros(n_rows, dtype=np.int32), [""])
+        self._length += n_rows
+
+    def close(self, *, named: bool) -> RecordGrid:
+        """The grid, complete; ``named`` says that the names of the columns stood in the file."""
+        self._columns = [encoder.finish() for encoder in self._encoders.values()]
+        self._named = named
+        return self
+
+    @property
+    def names(self) -> list[str] | None:
+        return list(self._encoders) if self._named else None
+
+    @property
+    def width(self) -> int:
+        return len(self._encoders)
+
+    @property
+    def n_rows(self) -> int:
+        return self._length
 
     @property
     def sample(self) -> list[list[str]]:
-        return self.rows[:: max(1, len(self.rows) // 4000)]
+        return self._rows(np.arange(0, self._length, max(1, self._length // 4000)))
 
     def columns(self, positions: list[int]) -> list[Coded]:
-        encoders = [Encoder() for _ in positions]
-        for encoder, position in zip(encoders, positions, strict=True):
-            encoder.add_texts([row[position] for row in self.rows])
-        return [encoder.finish() for encoder in encoders]
+        return [self._columns[position] for position in positions]
 
     def blocks(self) -> Iterator[list[list[str]]]:
-        yield self.rows
+        for start in range(0, self._length, 20_000):
+            yield self._rows(np.arange(start, min(start + 20_000, self._length)))
+
+    def _rows(self, which: NDArray[np.int64]) -> list[list[str]]:
+        columns = [[column.texts[k] for k in column.codes[which]] for column in self._columns]
+        return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _offset(data: bytes, lines: int) -> int:
@@ -112,8 +151,6 @@ class TextGrid:
     """A table in UTF-8 text. Lines of the right width without quotes are read at C speed, the others one by one."""
 
     def __init__(self, data: bytes, form: Format, header: Header, sample: list[list[str]]) -> None:
-        self.names = header.names
-        self.width = header.width
         self.skipped = Skipped()
         self._data = data
         self._form = form
@@ -122,6 +159,14 @@ class TextGrid:
         self._free_tail = _is_free_text([row[-1] for row in sample if len(row) == header.width])
         self.sample = [row + [""] * (self.width - len(row)) for row in self._fitted(sample, -1)]
         self.skipped = Skipped()
+
+    @property
+    def names(self) -> list[str] | None:
+        return self._header.names
+
+    @property
+    def width(self) -> int:
+        return self._header.width
 
     def columns(self, positions: list[int]) -> list[Coded]:
         self.skipped = Skipped()

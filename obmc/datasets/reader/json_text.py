@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any
 
-from obmc.datasets.reader.grid import ListGrid, Skipped
+from obmc.datasets.reader.grid import RecordGrid
 from obmc.errors import RatingsError
 
 NO_TABLE = (
     "The file is JSON, but not a table of ratings: give one object with user, item and rating per line, or a CSV file."
 )
 LONGEST_LITERAL = 2**16
+MOST_NAMES = 20_000
+BLOCK = 20_000
+BROKEN = (ValueError, SyntaxError, RecursionError, MemoryError)
 
 
 def looks_like_json(data: bytes) -> bool:
@@ -22,47 +26,115 @@ def looks_like_json(data: bytes) -> bool:
     return start[:1] == b"{" or (start[:1] == b"[" and start[1:].lstrip()[:1] in (b"{", b"["))
 
 
-def read_json(data: bytes) -> tuple[ListGrid, list[str]]:
+def read_json(data: bytes) -> tuple[RecordGrid, list[str]]:
     """The rows of the table and what is to be noted. Raises ``RatingsError`` if there is no table."""
+    text = data.decode()
     notes: list[str] = []
-    try:
-        found = json.loads(data)
-        records, skipped = _records(found, notes), 0
-    except (ValueError, RecursionError):
-        records, skipped = _by_line(data.decode(), notes)
-    grid = _table(records)
-    grid.skipped = Skipped(ragged=skipped)
-    return grid, notes
+    table = _Table()
+    if text.lstrip()[:1] == "[":
+        table.take(_elements(text, table))
+    elif _is_by_line(text):
+        table.take(_lines(text, table))
+    else:
+        try:
+            table.take(_records(json.loads(text), notes))
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, RatingsError):
+                raise
+            table.take(_lines(text, table))
+    if table.loose:
+        notes.append(f"Lines that are Python literals rather than JSON and were read as such: {table.loose:,}.")
+    return table.finished(), notes
 
 
-def _by_line(text: str, notes: list[str]) -> tuple[list[Any], int]:
-    records: list[Any] = []
-    broken = loose = 0
-    for line in text.split("\n"):
-        line = line.strip().rstrip(",")
+class _Table:
+    """Takes records, all of them objects or all of them lists, and counts what is broken or loosely written."""
+
+    def __init__(self) -> None:
+        self.grid = RecordGrid()
+        self.broken = self.loose = 0
+        self._objects = self._lists = 0
+        self._head: list[str] = []
+
+    def take(self, records: Iterable[Any]) -> None:
+        remaining = iter(records)
+        while block := list(islice(remaining, BLOCK)):
+            objects = [record for record in block if isinstance(record, dict)]
+            lists = [record for record in block if isinstance(record, list)]
+            self.broken += len(block) - len(objects) - len(lists)
+            if lists:
+                self._take_lists(lists)
+            if objects:
+                self._objects += len(objects)
+                self.grid.add(_columns(objects), len(objects))
+            if self.grid.width > MOST_NAMES:
+                raise RatingsError("The JSON file has too many different names to be a table: give a CSV file.")
+
+    def _take_lists(self, lists: list[list[Any]]) -> None:
+        if not self._lists and len(lists) > 1 and _is_head(lists[0], lists[1]):
+            self._head = lists.pop(0)
+        self._lists += len(lists)
+        width = max(len(self._head), *map(len, lists), 0)
+        names = self._head + [str(k) for k in range(len(self._head), width)]
+        columns = {name: [_text(row[k]) if k < len(row) else "" for row in lists] for k, name in enumerate(names)}
+        self.grid.add(columns, len(lists))
+
+    def finished(self) -> RecordGrid:
+        taken = self._objects + self._lists
+        if self.broken > taken or (self._objects and self._lists):
+            raise RatingsError(
+                "The file begins like JSON but is broken or no table: export it again, as JSON lines or as CSV."
+            )
+        grid = self.grid.close(named=bool(self._head or self._objects))
+        if not grid.n_rows:
+            raise RatingsError("The file is JSON without any rating in it.")
+        grid.skipped.broken = self.broken
+        return grid
+
+
+def _is_by_line(text: str) -> bool:
+    """Is the first line a whole object, and does another one follow?"""
+    first, _, rest = text.lstrip().partition("\n")
+    return first.rstrip().rstrip(",").endswith("}") and rest.lstrip()[:1] == "{"
+
+
+def _lines(text: str, table: _Table) -> Iterator[Any]:
+    for raw in text.split("\n"):
+        line = raw.strip().rstrip(",")
         if not line or line in "[]":
             continue
         try:
-            records.append(json.loads(line))
+            yield json.loads(line)
         except (ValueError, RecursionError):
             try:
                 # Some public data sets write Python literals and call them JSON.
-                records.append(ast.literal_eval(line) if len(line) < LONGEST_LITERAL else None)
-                loose += 1
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
-                broken += 1
-    if broken > len(records):
-        raise RatingsError("The file begins like JSON but is broken: export it again, as JSON lines or as CSV.")
-    if loose:
-        notes.append(f"{loose:,} lines are Python literals rather than JSON and were read as such.")
-    if len(records) == 1:
-        return _records(records[0], notes), broken
-    return records, broken
+                found = ast.literal_eval(line) if len(line) < LONGEST_LITERAL else None
+            except BROKEN:
+                table.broken += 1
+            else:
+                table.loose += 1
+                yield found
+
+
+def _elements(text: str, table: _Table) -> Iterator[Any]:
+    """The elements of a list one by one, up to the place where it breaks off, if it does."""
+    decode = json.JSONDecoder().raw_decode
+    at = text.index("[") + 1
+    while True:
+        while at < len(text) and text[at] in " \t\n,":
+            at += 1
+        if at >= len(text) or text[at] == "]":
+            return
+        try:
+            found, at = decode(text, at)
+        except (ValueError, RecursionError):
+            table.broken += 1
+            return
+        yield found
 
 
 def _records(found: Any, notes: list[str]) -> list[Any]:
-    if isinstance(found, list):
-        return found
+    """The rows of one JSON value, in the forms in which tables are written."""
     if not isinstance(found, dict) or not found:
         raise RatingsError(NO_TABLE)
     if isinstance(found.get("columns"), list) and isinstance(found.get("data"), list):
@@ -73,11 +145,8 @@ def _records(found: Any, notes: list[str]) -> list[Any]:
     if len(tables) == 1:
         return tables[0]
     values = list(found.values())
-    if (
-        all(isinstance(value, list) for value in values)
-        and len({len(value) for value in values}) == 1
-        and len(values) > 2
-    ):
+    lists = all(isinstance(value, list) for value in values) and len(values) > 2
+    if lists and len({len(value) for value in values}) == 1:
         return [dict(zip(found, row, strict=True)) for row in zip(*values, strict=True)]
     if all(isinstance(value, dict) for value in values):
         return _nested(found, notes)
@@ -92,7 +161,7 @@ def _nested(found: Mapping[str, Mapping[str, Any]], notes: list[str]) -> list[An
     numbered = all(key.isdigit() for key in keys[0])
     if len(set(keys)) == 1 and numbered and len(found) >= 3 and not all(key.isdigit() for key in found):
         return [{name: column[key] for name, column in found.items()} for key in keys[0]]
-    if any(isinstance(value, dict) and "rating" in value for value in found.values()):
+    if any("rating" in value for value in found.values()):
         return list(found.values())
     notes.append(
         "The file lists ratings by user and item: the outer names were taken as users, the inner ones as items."
@@ -102,49 +171,28 @@ def _nested(found: Mapping[str, Mapping[str, Any]], notes: list[str]) -> list[An
     ]
 
 
-def _table(records: list[Any]) -> ListGrid:
-    if not records:
-        raise RatingsError("The file is JSON without any rating in it.")
-    if all(isinstance(record, list) for record in records):
-        width = max(len(record) for record in records)
-        rows = [[_text(value) for value in record] + [""] * (width - len(record)) for record in records]
-        names = None
-        if (
-            rows
-            and all(isinstance(value, str) for value in records[0])
-            and not all(isinstance(value, str) for record in records[1:2] for value in record)
-        ):
-            names, rows = rows[0], rows[1:]
-        return ListGrid(names, width, rows)
-    objects = [_flat(record) for record in records if isinstance(record, dict)]
-    if len(objects) < 0.5 * len(records):
-        raise RatingsError(NO_TABLE)
-    names = list(dict.fromkeys(name for record in objects for name in record))
-    if len(names) * len(objects) > 2 * 10**8:
-        raise RatingsError("The JSON file has too many different names to be a table: give a CSV file.")
-    return ListGrid(names, len(names), [[_text(record.get(name)) for name in names] for record in objects])
+def _columns(records: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """The records by columns. One level of objects inside is opened: {"user": {"id": 3}} has the column "user.id"."""
+    columns: dict[str, list[str]] = {}
+    for name in dict.fromkeys(chain.from_iterable(records)):
+        values = [record.get(name) for record in records]
+        inner = [value for value in values if type(value) is dict]
+        for key in dict.fromkeys(chain.from_iterable(inner)):
+            columns[f"{name}.{key}"] = [_text(value.get(key)) if type(value) is dict else "" for value in values]
+        if len(inner) < len(values):
+            columns[name] = ["" if type(value) is dict else _text(value) for value in values]
+    return columns
 
 
-def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """One level of objects inside is opened: {"user": {"id": 3}} has the column "user.id"."""
-    if not any(isinstance(value, dict) for value in record.values()):
-        return dict(record)
-    pairs: list[tuple[str, Any]] = []
-    for name, value in record.items():
-        inner: Iterable[tuple[str, Any]] = (
-            ((f"{name}.{key}", inside) for key, inside in value.items()) if isinstance(value, dict) else [(name, value)]
-        )
-        pairs.extend(inner)
-    return dict(pairs)
+def _is_head(first: list[Any], second: list[Any]) -> bool:
+    return all(isinstance(value, str) for value in first) and not all(isinstance(value, str) for value in second)
 
 
 def _text(value: Any) -> str:
-    if value is None:
-        return ""
     if isinstance(value, str):
         return value
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, dict) and len(value) == 1 and next(iter(value)).startswith("$"):
-        return _text(next(iter(value.values())))
     return str(value)

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ MOST_LINES = 500
 MOST_CHARACTERS = 2**18
 PIECE = 2**22
 JOINT = "\x1f"
+# One blank stands for any run of them, two for runs that leave single blanks inside the fields.
+BLANKS = {" ": r"[ \t]+", "  ": r"[ \t]{2,}|\t"}
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,8 @@ class Format:
 
     def joined(self, text: str) -> str:
         """``text`` with the delimiter in place of the separator."""
-        if self.separator == " ":
-            return re.sub(r"[ \t]+", JOINT, re.sub(r"(?m)^[ \t]+|[ \t]+$", "", text))
+        if self.separator in BLANKS:
+            return re.sub(BLANKS[self.separator], JOINT, re.sub(r"(?m)^[ \t]+|[ \t]+$", "", text))
         return text if self.delimiter == self.separator else text.replace(self.separator, JOINT)
 
     def restored(self, fields: list[str]) -> list[str]:
@@ -67,6 +70,9 @@ def split(lines: list[str], form: Format, *, width: int = 0, last: bool = True) 
     delimiter, quote = form.delimiter, form.quote
     if not quote:
         return Fields([line.split(delimiter) for line in lines if line and not line.isspace()], [])
+    fields = _at_once(lines, form, width, last)
+    if fields is not None:
+        return fields
     fields = Fields([], [])
     at = 0
     while at < len(lines):
@@ -127,10 +133,36 @@ def _quoted_over_lines(lines: list[str], start: int, form: Format, width: int) -
     return None, 1, start + MOST_LINES > len(lines)
 
 
-def _parse(text: str, form: Format, *, strict: bool) -> list[str] | None:
-    """The one row of ``text``; None if it is not one row, or, if ``strict``, if its quotes do not match."""
-    reader = csv.reader(
-        _kept_lines(text),
+def _at_once(lines: list[str], form: Format, width: int, last: bool) -> Fields | None:
+    """All rows in one go, where every quote has its partner; None if one may be stray."""
+    filled = [line for line in lines if line and not line.isspace()]
+    if not any(_quotes(line, form) % 2 for line in filled):
+        try:
+            rows = list(_reader(filled, form, strict=False))
+        except csv.Error:
+            return None
+        return Fields(rows, []) if len(rows) == len(filled) else None
+    if not width:
+        return None
+    rows, end = [], 0
+    reader = _reader([line + "\n" for line in lines], form, strict=True)
+    try:
+        for row in reader:
+            if row:
+                rows.append(row)
+            end = reader.line_num
+    except csv.Error:
+        # Either a stray quote, or a field that goes on in the next piece of the file.
+        if last or len(lines) - end > MOST_LINES:
+            return None
+    if any(len(row) != width for row in rows):
+        return None
+    return Fields(rows, lines[end:])
+
+
+def _reader(lines: list[str], form: Format, *, strict: bool) -> Any:
+    return csv.reader(
+        lines,
         delimiter=form.delimiter,
         quotechar=form.quote,
         doublequote=True,
@@ -138,8 +170,12 @@ def _parse(text: str, form: Format, *, strict: bool) -> list[str] | None:
         skipinitialspace=True,
         strict=strict,
     )
+
+
+def _parse(text: str, form: Format, *, strict: bool) -> list[str] | None:
+    """The one row of ``text``; None if it is not one row, or, if ``strict``, if its quotes do not match."""
     try:
-        rows = list(reader)
+        rows = list(_reader(_kept_lines(text), form, strict=strict))
     except csv.Error:
         return None
     return rows[0] if len(rows) == 1 else None

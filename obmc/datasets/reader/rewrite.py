@@ -1,4 +1,4 @@
-"""Tables in another dress, rewritten as plain ones: Netflix blocks, Matrix Market, tables drawn with lines."""
+"""Tables in another dress, rewritten as plain ones: Netflix blocks, Matrix Market, ARFF, drawn tables, quoted lines."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ def as_plain_table(data: bytes) -> tuple[bytes, list[str]]:
         return _matrix_market(data)
     if re.fullmatch(r"\d+:", filled[0]) and any(re.match(r"\d+[,;\t]", line) for line in filled[1:3]):
         return _blocks(data)
+    if any(re.match("@relation", line, re.IGNORECASE) for line in filled[:50]):
+        return _arff(data)
+    if all(_is_quoted_whole(line) for line in filled[:-1] or filled):
+        return _unquoted(data)
     pairs = [re.fullmatch(r"\S+(?:[ \t]+\d+:[\d.eE+-]+)+", line) is not None for line in filled]
     if sum(pairs) > 0.9 * len(pairs):
         raise RatingsError(
@@ -37,6 +41,27 @@ def _matrix_market(data: bytes) -> tuple[bytes, list[str]]:
     return "\n".join(rows).encode(), [
         "The Matrix Market file was read with its rows as users and its columns as items."
     ]
+
+
+def _arff(data: bytes) -> tuple[bytes, list[str]]:
+    """The names of the columns stand in lines such as "@attribute user string", the rows below "@data"."""
+    lines = [line for line in data.decode().split("\n") if line.strip() and not line.startswith("%")]
+    names = [found[1] for line in lines if (found := re.match(r"@attribute\s+'?([^\s']+)", line, re.IGNORECASE))]
+    rows = [line for line in lines if not line.startswith("@")]
+    return "\n".join([",".join(names), *rows]).encode(), [
+        "The ARFF file was read as a table; its rules for values were not."
+    ]
+
+
+def _is_quoted_whole(line: str) -> bool:
+    """One quoted field: every quote inside it is doubled."""
+    return len(line) > 2 and line[0] == line[-1] == '"' and '"' not in line[1:-1].replace('""', "")
+
+
+def _unquoted(data: bytes) -> tuple[bytes, list[str]]:
+    lines = [line.strip() for line in data.decode().split("\n")]
+    plain = [line[1:-1].replace('""', '"') if line[:1] == line[-1:] == '"' else line for line in lines]
+    return "\n".join(plain).encode(), ["Every line was quoted as a whole; those quotes were left out."]
 
 
 def _blocks(data: bytes) -> tuple[bytes, list[str]]:

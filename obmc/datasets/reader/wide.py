@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from obmc.datasets.reader.codes import HIGH_CODES, NEGATIVE_CODES
 from obmc.datasets.reader.columns import Profile, label, position_of
 from obmc.datasets.reader.grid import Coded, Encoder, Grid
-from obmc.datasets.reader.names import ITEM, RATING, TIME, USER, meaning
+from obmc.datasets.reader.names import ITEM, RATING, TIME, USER, Meaning, meaning
 from obmc.datasets.reader.words import NO_RATING
 from obmc.errors import RatingsError
 
@@ -43,44 +44,52 @@ def find_wide(grid: Grid, profiles: list[Profile], *, user: Any, item: Any, aske
         raise RatingsError(
             "In a wide table user or item names the column that labels the rows, so give one of them only."
         )
-    told = [meaning(name) for name in names] if names else [None] * width
-    row_column: int | None = None
+    told: list[Meaning | None] = [meaning(name) for name in names] if names else [None] * width
     if user is not None or item is not None:
-        row_column = position_of(
-            "user" if user is not None else "item", user if user is not None else item, names, width
-        )
-    elif names is None or not asked:
-        row_column = 0 if _labels_rows(profiles[0], grid) else None
+        role, wanted = ("user", user) if user is not None else ("item", item)
+        row_column: int | None = position_of(role, wanted, names, width)
     else:
-        row_column = 0 if _labels_rows(profiles[0], grid) or told[0] is not None or names[0] == "" else None
+        row_column = _label_column(grid, profiles, told)
     others = [k for k in range(width) if k != row_column]
     rated = _on_one_scale(others, profiles)
-    # A title may be "The Book" or "Top Score": a column of ratings with gaps is none of ids, whatever its name.
-    gaps = {k for k in rated if _has_gaps(profiles[k])}
-    roles = [found.role for k, found in enumerate(told) if found is not None and k not in gaps]
-    if not asked:
-        if roles.count(RATING) and (USER in roles or ITEM in roles) and len(rated) < max(6, 0.8 * (width - 1)):
-            return None
-        if {USER, ITEM, RATING} <= set(roles) or TIME in roles:
-            return None
-        filled = sum(profiles[k].filled > 0 for k in others)
-        if names is None and (
-            width < 5 or (width < 8 and len(gaps) < 2) or len(rated) < filled - is_count_column(grid)
-        ):
-            return None
-        if len(rated) < 3 or len(rated) < 0.8 * (width - 1) or _is_long(names, profiles, rated):
-            return None
+    if not asked and not _is_wide(grid, profiles, told, others, rated):
+        return None
     if not rated:
         raise RatingsError(
             "The table has no columns of ratings on one scale, so it is no wide table: leave out layout='wide'."
         )
-    return _plan(
-        grid,
-        profiles,
-        row_column,
-        rated,
-        told[0].role == ITEM if told[0] is not None and user is None else item is not None,
-    )
+    label_name = told[row_column] if row_column is not None and user is None else None
+    rows_are_items = item is not None or (label_name is not None and label_name.role == ITEM)
+    return _plan(grid, profiles, row_column, rated, rows_are_items)
+
+
+def _label_column(grid: Grid, profiles: list[Profile], told: list[Meaning | None]) -> int | None:
+    """The column that names the rows: the first one, or the next that can if the first is the time of an entry."""
+    if not profiles[0].is_time:
+        return 0 if _labels_rows(profiles[0], grid) else None
+    for k in range(1, min(grid.width, 4)):
+        known, column = told[k], profiles[k]
+        labels = column.different == column.filled or (known is not None and known.role in (USER, ITEM))
+        if labels and column.rated_share < 0.8 and column.filled and not column.is_time:
+            return k
+    return None
+
+
+def _is_wide(
+    grid: Grid, profiles: list[Profile], told: list[Meaning | None], others: list[int], rated: list[int]
+) -> bool:
+    # A title may be "The Book" or "Top Score": a column of ratings with gaps is none of ids, whatever its name.
+    gaps = {k for k in rated if _has_gaps(profiles[k])}
+    roles = {found.role for k, found in enumerate(told) if found is not None and k not in gaps}
+    most = max(3.0, 0.8 * (grid.width - 1))
+    if len(rated) < most or {USER, ITEM, RATING} <= roles or (TIME in roles and len(rated) < 5):
+        return False
+    if RATING in roles and roles & {USER, ITEM} and len(rated) < 6:
+        return False
+    if grid.names is None:
+        filled = sum(profiles[k].filled > 0 for k in others) - is_count_column(grid)
+        return grid.width >= 5 and (grid.width >= 8 or len(gaps) >= 2) and len(rated) >= filled
+    return not _is_long(grid.names, profiles, rated)
 
 
 def _plan(
@@ -180,23 +189,22 @@ def read_wide(grid: Grid, plan: WidePlan) -> tuple[Coded, Coded, Coded, int]:
             sums += len(named) - len(block)
             labels = [row[plan.row_column] for row in block]
         number += len(block)
-        rows, where, texts = [], [], []
-        for row, name in zip(block, labels, strict=True):
-            for place, k in enumerate(columns):
-                text = row[k]
-                if text and text.strip().casefold() not in NO_RATING:
-                    rows.append(name)
-                    where.append(place)
-                    texts.append(text)
-        rows_coded.add_texts(rows)
-        cells_coded.add_texts(texts)
-        places.append(np.array(where, dtype=np.int32))
+        cells = np.empty((len(block), len(columns)), dtype=object)
+        for k, row in enumerate(block):
+            cells[k] = [row[column] for column in columns]
+        codes, texts = pd.factorize(cells.ravel())
+        rated = np.array([text.strip().casefold() not in NO_RATING for text in texts], dtype=bool)
+        kept = np.flatnonzero(rated[codes])
+        down, across = np.divmod(kept, len(columns))
+        rows_coded.add(down, labels)
+        cells_coded.add(codes[kept], texts)
+        places.append(across.astype(np.int32))
     if sums:
         plan.notes.append(f"Rows of totals or means, left out: {sums}.")
     titles = [(grid.names[k] if grid.names else "") or f"column {k + 1}" for k in columns]
-    across = Coded(np.concatenate(places) if places else np.empty(0, dtype=np.int32), titles)
-    down = rows_coded.finish()
-    user, item = (across, down) if plan.rows_are_items else (down, across)
+    by_column = Coded(np.concatenate(places) if places else np.empty(0, dtype=np.int32), titles)
+    by_row = rows_coded.finish()
+    user, item = (by_column, by_row) if plan.rows_are_items else (by_row, by_column)
     return user, item, cells_coded.finish(), unnamed
 
 

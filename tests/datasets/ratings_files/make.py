@@ -146,6 +146,18 @@ def separators_and_headers() -> None:
         numbered,
         "Matrix Market",
     )
+    arff = "@relation r\n\n@attribute user string\n@attribute item string\n@attribute rating numeric\n@data\n"
+    good("weka.arff", arff + text(R, ""), R, "ARFF")
+    spaced = [(u, f"The Film {i}", x) for u, i, x in R]
+    good("two_blanks.txt", "".join(f"{u:<6}  {i:<12}  {x}\n" for u, i, x in spaced), spaced, "no header")
+    good("header_by_semicolons.csv", "user;item;rating\n" + text(R, ""), R, "separated in another way")
+    whole = text([(u, f'The "{i}"', x) for u, i, x in R]).splitlines()
+    good(
+        "quoted_lines.csv",
+        "".join('"' + line.replace('"', '""') + '"\n' for line in whole),
+        [(u, f'The "{i}"', x) for u, i, x in R],
+        "quoted as a whole",
+    )
     good(
         "spanish.csv",
         text([(u, i, f"{x},5", "2020-01-02") for u, i, x in R], "usuario;película;puntuación;fecha", ";"),
@@ -287,6 +299,8 @@ def wide_tables() -> None:
         (sum((u, i) in at for i in items), *(at[u, i] * 2 - 6.5 if (u, i) in at else 99 for i in items)) for u in users
     ]
     good("wide_jester_no_header.csv", text(jester, ""), [(u, i, x * 2 - 6.5) for u, i, x in R], "counts the ratings")
+    form = [(f"2024/02/29 10:{k:02d}:00", u, *(at.get((u, i), "") for i in items)) for k, u in enumerate(users)]
+    good("wide_form_answers.csv", text(form, ",".join(["Timestamp", "Your name", *items])), R, "left out: 'Timestamp'")
 
 
 def containers() -> None:
@@ -306,6 +320,7 @@ def containers() -> None:
         "outer names",
     )
     good("python_lines.json", "".join(str(line) + "\n" for line in objects), R, "Python literals")
+    good("cut.json", json.dumps(objects)[:-9], R[:-1], "cut off: 1", 1)
     bad("cut.csv.gz", gzip.compress(plain.encode(), mtime=0)[:120], "damaged or cut off")
     bad("two_candidates.zip", zipped({"a.csv": plain, "b.csv": plain}), "none is plainly")
     bad("workbook.csv", zipped({"[Content_Types].xml": "<Types/>", "xl/workbook.xml": "<workbook/>"}), "Excel workbook")
