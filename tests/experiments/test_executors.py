@@ -14,7 +14,7 @@ from concurrent.futures import wait
 from pathlib import Path
 
 import pytest
-from experiment_doubles import (
+from worker_tasks import (
     Unpicklable,
     blas_threads,
     die,

@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from experiment_doubles import Quick, pause, process_id
+from experiment_doubles import Quick
+from worker_tasks import pause, process_id
 
 from obmc.datasets import synthetic
 from obmc.experiments import InMemory, LocalExecutor, MemoryStore, Progress, Sweep
