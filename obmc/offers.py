@@ -80,6 +80,15 @@ OFFERS: dict[str, Offer] = {
             options=(("low_rank", False),),
             calibrated=False,
         ),
+        Offer(
+            "clear-effects",
+            "Clear with effects",
+            "The model of InP+ without noise.",
+            CLEAR,
+            options=(("effects", True),),
+            private=False,
+            calibrated=False,
+        ),
     )
 }
 

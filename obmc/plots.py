@@ -43,6 +43,7 @@ STYLES: dict[str, Style] = {
     "OutP projected": Style("#a8448f", "8px,3px,2px,3px", "diamond-open"),
     "InP+": Style("#8a5cf0", "longdash", "star"),
     "Effects alone": Style("#0f8f9c", "longdashdot", "cross"),
+    "Clear with effects": Style("#6f7fa6", "longdash", "x-open"),
     "All zeros": Style("#8c6d1f", "dot", "circle"),
     "Majority class": Style("#8c6d1f", "dot", "circle"),
 }

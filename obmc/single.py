@@ -105,12 +105,18 @@ class Setting:
 
     def sweeps(
         self, mechanisms: Sequence[MechanismSpec], epsilons: Sequence[float], repetitions: int
-    ) -> tuple[Sweep, Sweep]:
-        """What a chart against epsilon needs: its horizontal lines (Clear, and the majority class), and its curves."""
-        lines = (_CLEAR,) if self.is_synthetic else (_CLEAR, MechanismSpec(MAJORITY))
+    ) -> tuple[Sweep, ...]:
+        """What a chart against epsilon needs: the runs of its horizontal lines, then those of its curves.
+
+        Clear and, for real data, the majority class are always among the lines.
+        """
+        usual = (_CLEAR,) if self.is_synthetic else (_CLEAR, MechanismSpec(MAJORITY))
+        lines = usual + tuple(spec for spec in mechanisms if not spec.is_private and spec not in usual)
+        curves = tuple(spec for spec in mechanisms if spec.is_private)
         # Where every draw has the same split, one of them says all.
         draws = 1 if self.data in _ONE_SPLIT else repetitions
-        return self.sweep(lines, (limits.EPSILON.default,), draws), self.sweep(mechanisms, epsilons, repetitions)
+        parts = [self.sweep(lines, (limits.EPSILON.default,), draws)]
+        return (*parts, self.sweep(curves, epsilons, repetitions)) if curves else tuple(parts)
 
     @property
     def point(self) -> Point:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from typing import Any
 
 # What numpy, SQLite and Parquet all hold as a whole number.
@@ -35,7 +36,9 @@ def noise_seed(seed: int, repetition: int, mechanism: str, options: str, epsilon
     Two epsilons never share noise. The calibrations of one mechanism do: they differ in what is done with the noised
     data, which is then compared on the same noise.
     """
-    return _hashed("noise", seed, repetition, mechanism, options, float(epsilon))
+    level = float(epsilon)
+    # What has no epsilon may draw at random all the same, such as the folds of a cross-validation.
+    return _hashed("noise", seed, repetition, mechanism, options, level if math.isfinite(level) else "inf")
 
 
 def side_seed(purpose: str, seed: int, repetition: int) -> int:

@@ -17,7 +17,7 @@ def show(offer: Offer, problem: Problem, run: Run, clear: float) -> None:
     name = problem.measure.name
     st.header(HEADINGS[name])
     cells = {"Clear (no noise)": clear, KNOWING_NOTHING[name]: problem.baseline}
-    if offer.private:
+    if not run.setting.mechanism.is_plain_clear:
         cells = {offer.label: run.score, **cells}
     grid = st.grid(3, min_column_width=90)
     for label, value in cells.items():

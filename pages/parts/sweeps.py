@@ -96,7 +96,7 @@ class Started:
 
 def choose(setting: Setting) -> Plan:
     """Draw the controls of a sweep over epsilon; ``ValueError`` where they do not make one."""
-    labels = {offer.label: offer for offer in OFFERS.values() if offer.private}
+    labels = {offer.label: offer for offer in OFFERS.values() if offer.key != "clear"}
     chosen = st.pills(
         "Mechanisms",
         tuple(labels),

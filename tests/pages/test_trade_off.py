@@ -41,7 +41,7 @@ def values(array) -> np.ndarray:
     return np.asarray(array, dtype=float)
 
 
-@pytest.mark.parametrize(("calibration", "noise"), zip(CALIBRATIONS, ["logistic", "gaussian"], strict=True))
+@pytest.mark.parametrize(("calibration", "noise"), list(zip(CALIBRATIONS, ["logistic", "gaussian"], strict=True)))
 def test_chart_and_table_show_the_runner_s_rows(open_page, settle, calibration, noise):
     at = open_page(cal=calibration, noise=noise, **SMALL)
     at.select_slider(key="range").set_value((4.0, 10.0))
@@ -64,10 +64,18 @@ def test_chart_and_table_show_the_runner_s_rows(open_page, settle, calibration, 
         np.testing.assert_allclose(values(trace["y"]), rows["mean"])
         shown = table[table["series"] == offer.label].sort_values("epsilon")
         np.testing.assert_allclose(shown[["mean", "low", "high"]], rows[["mean", "low", "high"]])
-    clear = expected[expected["mechanism"] == "Clear"]
+    clear = expected[(expected["mechanism"] == "Clear") & (expected["options"] == "{}")]
     np.testing.assert_allclose(values(traces(at)["Clear"]["y"]), clear["mean"].iloc[0])
     np.testing.assert_allclose(values(traces(at)["All zeros"]["y"]), 1.0)
     assert any("Seed 0" in caption.value for caption in at.caption)
+
+
+def test_what_has_no_epsilon_can_be_chosen_alone_and_is_a_line(open_page, settle):
+    at = compute(choose(open_page(**SMALL), "Clear with effects"), settle)
+    table = at.dataframe[-1].value.set_index("series")
+    assert list(table.index) == ["Clear", "Clear with effects", "All zeros"]
+    np.testing.assert_allclose(values(traces(at)["Clear with effects"]["y"]), table.loc["Clear with effects", "mean"])
+    assert table["epsilon"].isna().all()
 
 
 def test_the_chart_has_words_that_state_its_numbers(open_page, settle):
