@@ -224,35 +224,43 @@ def by_rule(
     *,
     low_rank: bool = True,
 ) -> Structure:
-    """The structure by a public rule, without a look at held-out labels.
+    """The structure by a rule, without a look at held-out labels.
 
     Effects with a fixed ridge, and the radius at which the gradient that is left has the spectral norm of noise
-    alone: of random signs times s, s^2 = 1/4 + v, on Omega. That is the radius of the nuclear-norm penalised estimator
-    with the standard penalty, found by bisection, since the norm falls as the radius grows.
+    alone: that is the radius of the nuclear-norm penalised estimator with the standard penalty, found by bisection,
+    since the norm falls as the radius grows. It shrinks more than cross-validation does.
+
+    Noise alone is what is left of labels h(E_ij) +- s_ij with random signs after effects are fitted to them, with E the
+    effects fitted to the labels at hand and s_ij^2 = h(E_ij) (1 - h(E_ij)) + v, the variance that they imply. With
+    s^2 = 1/4 + v, its upper bound, and nothing fitted to the noise, the norm is a fifth too large on ML-100K at
+    epsilon = 4, and the radius a tenth of what it should be.
 
     Parameters as for ``cross_validated``; ``rng`` draws the random signs. Source: theory section 8.
     """
     ridge = RULE_RIDGE * ridge_unit(loss.link, variance)
     if not low_rank:
         return Structure(Candidate(ridge, 0.0))
-    level = math.sqrt(0.25 + variance)
-    noise = float(np.median([_norm(omega, level * rng.choice((-1.0, 1.0), size=loss.n)) for _ in range(3)]))
 
-    def rest(radius: float, start: FactoredOutcome | None) -> tuple[float, FactoredOutcome]:
-        problem = Problem(loss, omega, ConstraintSet(max(radius, 1e-12), None), effects=ridge, low_rank=radius > 0.0)
+    def rest(labels: Matching, radius: float, start: FactoredOutcome | None) -> tuple[Array, float, FactoredOutcome]:
+        """The fit on Omega, the norm of the gradient that it leaves, and the outcome to start the next one from."""
+        problem = Problem(labels, omega, ConstraintSet(max(radius, 1e-12), None), effects=ridge, low_rank=radius > 0.0)
         outcome = factored(problem, TOLERANCE, 200, None, start, certify=False)
-        estimate = FactoredEstimate(outcome.left, outcome.right, outcome.effects, None)
-        return _norm(omega, loss.gradient(estimate.at(omega.rows, omega.cols))), outcome
+        fit = FactoredEstimate(outcome.left, outcome.right, outcome.effects, None).at(omega.rows, omega.cols)
+        return fit, _norm(omega, labels.gradient(fit)), outcome
 
-    low, high, start = 0.0, cset.tau, None
-    size, start = rest(0.0, None)
+    fit, size, start = rest(loss, 0.0, None)
+    chance = loss.link.probability(fit)
+    level = np.sqrt(chance * (1.0 - chance) + variance)
+    noised = (Matching(loss.link, chance + level * rng.choice((-1.0, 1.0), size=loss.n)) for _ in range(3))
+    noise = float(np.median([rest(labels, 0.0, None)[1] for labels in noised]))
     if size <= noise:
         return Structure(Candidate(ridge, 0.0))
-    if rest(high, start)[0] > noise:
+    low, high = 0.0, cset.tau
+    if rest(loss, high, start)[1] > noise:
         return Structure(Candidate(ridge, high))
-    while high - low > 0.02 * cset.tau:
+    while high - low > max(0.1 * high, 1e-3 * cset.tau):
         middle = 0.5 * (low + high)
-        size, outcome = rest(middle, start)
+        _, size, outcome = rest(loss, middle, start)
         if size > noise:
             low, start = middle, outcome
         else:
