@@ -166,7 +166,8 @@ def sidebar() -> None:
             horizontal=True,
             **_shared(
                 CALIBRATION,
-                "How much noise, and which estimator. Paper: as printed there. Rigorous: what is proven to hold.",
+                "How much noise, and which estimator: as in the paper, or as corrected. The Playground says what each "
+                "guarantees.",
             ),
         )
         epsilon = _type(

@@ -7,11 +7,8 @@ import math
 import pandas as pd
 import streamlit as st
 
+from obmc.privacy.guarantee import FACTS_WITHHELD
 from obmc.single import Facts
-
-UNTOLD = (
-    "not told: the solver worked on the true ratings, and these numbers would say more about them than the noise allows"
-)
 
 
 def show(facts: Facts) -> None:
@@ -30,7 +27,7 @@ def show(facts: Facts) -> None:
     frame = pd.DataFrame({"Fact": list(rows), "Value": list(rows.values())}).set_index("Fact")
     st.table(frame)
     if not facts.told:
-        st.caption(f"–: {UNTOLD}.")
+        st.caption(f"–: {FACTS_WITHHELD}")
     elif math.isnan(facts.gap):
         st.caption("No gap is certified: the objective is not convex here, and the solver found a stationary point.")
     if facts.message:

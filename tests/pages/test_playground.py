@@ -20,6 +20,7 @@ from obmc.experiments import draws
 from obmc.experiments.jobs import JobRunner
 from obmc.offers import CALIBRATIONS, OFFERS
 from obmc.privacy import Guarantee
+from obmc.privacy.guarantee import FACTS_WITHHELD
 from obmc.single import Setting, find_problem, run
 from pages.parts import data_offer
 
@@ -92,11 +93,11 @@ def test_facts_that_the_noise_does_not_cover_are_not_told(open_page):
     at = open_page(PAGE, mech="outp", cal="paper", **SMALL)
     facts = at.table[-1].value["Value"]
     assert facts["Iterations"] == "–" and facts["Certified gap"] == "–" and facts["Seconds"] == "–"
-    assert any("not told" in caption.value for caption in at.caption)
+    assert any(FACTS_WITHHELD in caption.value for caption in at.caption)
     at = open_page(PAGE, mech="inp", **SMALL)
     facts = at.table[-1].value["Value"]
     assert int(facts["Iterations"]) > 0 and float(facts["Certified gap"]) <= 1e-4
-    assert not any("not told" in caption.value for caption in at.caption)
+    assert not any(FACTS_WITHHELD in caption.value for caption in at.caption)
 
 
 def test_the_slider_moves_the_number_and_the_picture(open_page, settle):
