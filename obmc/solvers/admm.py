@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obmc.losses import is_convex
-from obmc.solvers.balance import FAVOUR_BOXED, FAVOUR_FREE, RELAXATION, balanced, relative_residuals
+from obmc.solvers.balance import FAVOUR_BOXED, FAVOUR_FREE, FAVOUR_LEAST, RELAXATION, balanced, relative_residuals
 from obmc.solvers.certificate import Certificate, Problem
 from obmc.solvers.completion import Callback, Progress
 from obmc.solvers.outcome import Outcome
@@ -85,6 +85,8 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
                 certificate.feasible(z)
                 gap = certificate.gap
             pace.seen(iteration, gap)
+            if certificate.price_share > 0.5:
+                favour = max(0.5 * favour, FAVOUR_LEAST)
             done = gap <= tol
         elif not convex:
             done = primal <= tol and dual <= tol

@@ -80,6 +80,7 @@ class Certificate:
         self.objective = math.inf
         self.bound = -math.inf
         self._convex_everywhere = is_convex(problem.loss, None)
+        self.price_share = 0.0
         self._cost_of_feasibility = 0.0
 
     @property
@@ -91,10 +92,14 @@ class Certificate:
         """An estimate of the gap that ``feasible(matrix)`` would give, without a decomposition.
 
         The cut to the box takes the matrix out of the ball, and the scaling back into it costs in proportion to what
-        was cut off, at the rate of the last ``feasible``. Not certified: it tells when that is worth its price.
+        was cut off, at the rate of the last ``feasible``: ``price_share`` of this gap. Not certified: it tells when the
+        real check is worth its price.
         """
         value, cut = self._clipped(matrix)
-        return max(value + self._cost_of_feasibility * cut - self.bound, 0.0) / self.problem.loss.scale
+        price = self._cost_of_feasibility * cut
+        gap = max(value + price - self.bound, 0.0)
+        self.price_share = price / gap if gap > 0.0 else 0.0
+        return gap / self.problem.loss.scale
 
     def _clipped(self, matrix: Array) -> tuple[float, float]:
         """The objective of the matrix cut to the box, and how much was cut off (Frobenius norm)."""
