@@ -1,6 +1,7 @@
 """Experiments: what to compute (a sweep), how (the runner and its executors), and where results are kept."""
 
 from obmc.experiments.executors import LocalExecutor, StoppedError, WorkerDiedError, open_executor
+from obmc.experiments.known import Known, look_up
 from obmc.experiments.measures import MEASURES, Measure
 from obmc.experiments.mechanisms import MECHANISMS, MechanismSpec
 from obmc.experiments.outcomes import StoreError, StoreWarning
@@ -14,6 +15,7 @@ __all__ = [
     "MECHANISMS",
     "RESULTS_VERSION",
     "InMemory",
+    "Known",
     "LayeredStore",
     "LocalExecutor",
     "Measure",
@@ -27,6 +29,7 @@ __all__ = [
     "StoreWarning",
     "Sweep",
     "WorkerDiedError",
+    "look_up",
     "open_executor",
     "run",
 ]

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
+from scipy import special
 from threadpoolctl import ThreadpoolController
 
 from obmc.experiments.draws import Draw, find_draw
@@ -334,11 +335,11 @@ def _release(point: Point, draw: Draw) -> tuple[Completion, float]:
 def _majority(point: Point, draw: Draw) -> Completion:
     """The constant matrix h^-1(share of +1 in training), the best that a constant can predict."""
     share = (draw.train.bits.sum() + 0.5) / (len(draw.train) + 1.0)
-    grid = np.linspace(-12.0, 12.0, 24_001) * point.draw.link.sigma
-    level = float(np.interp(share, point.draw.link.probability(grid), grid))
+    link = point.draw.link
+    level = float(special.logit(share) if link.name == "logistic" else link.sigma * special.ndtri(share))
     return Completion(
         estimate=DenseEstimate(np.broadcast_to(np.float64(level), draw.train.shape)),
-        link=point.draw.link,
+        link=link,
         tau=point.settings.tau,
         alpha=point.draw.alpha,
         objective=math.nan,

@@ -149,6 +149,16 @@ class Store:
             newest=_number(newest),
         )
 
+    def mean_seconds(self) -> dict[tuple[str, str, str, str], float]:
+        """The mean time of a run by (data set, mechanism, calibration, options), for estimates of what is to come."""
+        with self._opened() as connection:
+            lines = connection.execute(
+                "SELECT dataset, mechanism, calibration, options, avg(seconds) FROM runs WHERE version = ? "
+                "GROUP BY dataset, mechanism, calibration, options",
+                (RESULTS_VERSION,),
+            ).fetchall()
+        return {tuple(names): _number(seconds) for *names, seconds in lines if seconds is not None}
+
     def prune(self, everything: bool = False, older_than: float | None = None) -> int:
         """Remove the results of other versions, all older than so many days, or everything; returns how many runs."""
         values: list[float]
