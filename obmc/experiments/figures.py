@@ -51,7 +51,7 @@ _PARTS: dict[str, tuple[Any, ...]] = {
     "rigorous": ("InP", "ObjP", "OutP"),
     "rigorous-gradient": ("GraP",),
     "projected": ({"name": "OutP", "calibration": "paper", "postprocess": "project"},),
-    "beyond": ("InP+", {"name": "InP+", "low_rank": False}),
+    "beyond": ("InP+", {"name": "InP+", "low_rank": False}, {"name": "Clear", "effects": True}),
 }
 _SLOW = ("paper-gradient", "rigorous-gradient", "projected", "beyond")
 PARTS = tuple(_PARTS)
