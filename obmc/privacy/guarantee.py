@@ -68,7 +68,9 @@ SIMULATION = (
 
 PRIVATE_VIEW = "For the owner's eyes only: this was computed from the ratings themselves, without protection."
 
-FACTS_WITHHELD = "Not told: the solver worked on the true ratings, and these numbers would say more about them than the noise covers."
+FACTS_WITHHELD = (
+    "Not told: the solver worked on the true ratings, and these numbers would say more of them than the noise covers."
+)
 
 RELEASABLE = "It may be released: the statement covers everything that leaves the mechanism."
 
