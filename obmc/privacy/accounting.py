@@ -9,6 +9,7 @@ Gaussian mechanism); Chaudhuri, Monteleoni and Sarwate 2011 (output perturbation
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -230,7 +231,11 @@ def gaussian_multiplier(epsilon: float, delta: float, looks: int = 1) -> float:
     the sensitivity. Rounded up by a relative 10^-9.
     """
     eps, tail = check_epsilon("epsilon", epsilon), check_delta("delta", delta)
-    count = check_integer("looks", looks, low=1)
+    return _one_look_multiplier(eps, tail) * math.sqrt(check_integer("looks", looks, low=1))
+
+
+@functools.lru_cache(maxsize=1024)
+def _one_look_multiplier(eps: float, tail: float) -> float:
     low, high = 1e-3, 1.0
     while gaussian_delta(eps, high) > tail:
         high *= 2.0
@@ -242,7 +247,7 @@ def gaussian_multiplier(epsilon: float, delta: float, looks: int = 1) -> float:
             low = middle
         else:
             high = middle
-    return high * (1.0 + _SAFETY) * math.sqrt(count)
+    return high * (1.0 + _SAFETY)
 
 
 def gaussian_epsilon(delta: float, multiplier: float) -> float:

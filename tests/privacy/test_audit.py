@@ -1,0 +1,220 @@
+"""Audits: what they must find, what they must never find, and that they are repeatable."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import obmc
+from obmc.privacy import audit as audit_module
+
+LOGISTIC, GAUSSIAN = obmc.Logistic(), obmc.Gaussian()
+
+
+@pytest.fixture(scope="module")
+def small():
+    return obmc.datasets.synthetic((20, 20), ratio=0.3, rng=0).observations
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return obmc.datasets.synthetic((8, 8), ratio=0.5, rng=0).observations
+
+
+CSET = obmc.ConstraintSet.for_rank((20, 20))
+TINY_CSET = obmc.ConstraintSet.for_rank((8, 8))
+
+
+def run(mechanism, data, link=LOGISTIC, cset=CSET, **options):
+    return obmc.audit(mechanism, data, link, cset, **options)
+
+
+class TestTargets:
+    def test_input_perturbation(self, small):
+        found = run(obmc.InputPerturbation(epsilon=1.0), small)
+        assert 0.75 <= found.lower_bound <= 1.05
+        assert found.exact == 1.0
+        assert found.ceiling == pytest.approx(6.007, abs=2e-3)
+        assert found.confidence == 0.95
+        assert not found.refutes
+
+    @pytest.mark.parametrize(("epsilon", "low", "high"), [(2.0, 1.6, 2.05), (4.0, 3.2, 4.1)])
+    def test_input_perturbation_at_larger_epsilons(self, small, epsilon, low, high):
+        assert low < run(obmc.InputPerturbation(epsilon=epsilon), small).lower_bound < high
+
+    @pytest.mark.parametrize("noise", ["laplace", "geometric"])
+    @pytest.mark.parametrize("link", [LOGISTIC, GAUSSIAN], ids=["logistic", "gaussian"])
+    def test_objective_perturbation(self, small, link, noise):
+        found = run(obmc.ObjectivePerturbation(epsilon=1.0, noise=noise), small, link=link)
+        assert 0.6 <= found.lower_bound <= 1.05
+
+    def test_the_displayed_formula_is_caught(self, small):
+        found = run(obmc.ObjectivePerturbation(epsilon=1.0, calibration="displayed"), small)
+        assert 1.5 < found.lower_bound <= 2.05
+        assert found.exact == 2.0
+        assert found.refutes
+        assert "does not hold" in found.verdict
+
+    def test_output_perturbation_on_the_bridge(self):
+        bridge = obmc.datasets.bridge(20)
+        mechanism = obmc.OutputPerturbation(epsilon=0.5, calibration="paper")
+        found = run(mechanism, bridge.observations, cset=bridge.constraints, entry=bridge.entry, tol=1e-4)
+        assert found.lower_bound > 5.0
+        assert found.exact == pytest.approx(100.0, abs=1.0)
+        assert found.entry == bridge.entry
+
+    @pytest.mark.slow
+    def test_output_perturbation_on_ordinary_data(self):
+        data = obmc.datasets.synthetic((100, 100), ratio=0.15, rng=0).observations
+        cset = obmc.ConstraintSet.for_rank((100, 100))
+        found = run(obmc.OutputPerturbation(epsilon=1.0, calibration="paper"), data, cset=cset)
+        assert found.lower_bound > 2.5
+        assert found.exact > 40.0
+
+    def test_one_entry_of_the_top_matrix(self):
+        bridge = obmc.datasets.bridge(40)
+        mechanism = obmc.OutputPerturbation(epsilon=1.0, calibration="paper", postprocess="rank", rank=1)
+        found = run(
+            mechanism, bridge.observations, cset=bridge.constraints, entry=bridge.entry, statistic="final", tol=1e-4
+        )
+        assert found.lower_bound > 1.5
+        assert math.isnan(found.exact)
+
+    def test_one_raw_entry_keeps_its_guarantee(self):
+        bridge = obmc.datasets.bridge(20)
+        mechanism = obmc.OutputPerturbation(epsilon=1.0, calibration="paper")
+        found = run(
+            mechanism, bridge.observations, cset=bridge.constraints, entry=bridge.entry, statistic="final", tol=1e-4
+        )
+        assert 0.5 < found.lower_bound < 1.0
+
+    def test_named_entries_keep_theirs(self):
+        bridge = obmc.datasets.bridge(20)
+        mechanism = obmc.OutputPerturbation(epsilon=1.0, entries=(bridge.entry, (1, 11), (2, 12)))
+        found = run(mechanism, bridge.observations, cset=bridge.constraints, entry=bridge.entry, tol=1e-4)
+        assert 0.3 < found.lower_bound < 1.0
+        assert found.exact == pytest.approx(1.0, abs=0.01)
+
+    def test_ridge(self, small):
+        found = run(obmc.OutputPerturbation(epsilon=4.0), small, entry=(int(small.rows[0]), int(small.cols[0])))
+        assert 0.3 < found.lower_bound < found.exact <= 4.0
+        assert found.delta == 1e-5
+
+    def test_gradient_perturbation(self, tiny):
+        for mechanism in (
+            obmc.GradientPerturbation(epsilon=4.0, iterations=2, calibration="paper"),
+            obmc.GradientPerturbation(epsilon=4.0, iterations=2, delta=1e-3),
+        ):
+            found = run(mechanism, tiny, cset=TINY_CSET, runs=240)
+            assert 0.5 < found.lower_bound < 4.0
+            assert math.isnan(found.exact)
+
+    def test_the_final_matrix(self, tiny):
+        found = run(obmc.InputPerturbation(epsilon=4.0), tiny, cset=TINY_CSET, runs=120, statistic="final", tol=1e-2)
+        assert 0.5 < found.lower_bound < 4.0
+        assert found.exact == 4.0
+        mechanism = obmc.ObjectivePerturbation(epsilon=4.0, calibration="paper")
+        found = run(mechanism, tiny, GAUSSIAN, TINY_CSET, runs=40, tol=1e-2)
+        assert found.observed == "the completed matrix at the flipped entry"
+        assert math.isnan(found.exact)
+
+    def test_no_privacy_reaches_the_ceiling(self, small):
+        found = run(obmc.Clear(), small)
+        assert found.exact == math.inf
+        assert found.lower_bound == found.ceiling
+        assert "nothing was promised" in found.verdict
+
+
+class TestProcedure:
+    def test_repeatable(self, small):
+        bounds = [run(obmc.InputPerturbation(epsilon=1.0), small, rng=rng).lower_bound for rng in (3, 3, 4)]
+        assert bounds[0] == bounds[1] != bounds[2]
+
+    def test_seldom_above_the_truth(self):
+        """A few seeded audits of randomised response; the long run of 200 is the evidence."""
+        data = obmc.Observations([0, 1], [0, 1], [1, -1], (2, 2))
+        above = sum(
+            run(obmc.InputPerturbation(epsilon=1.0), data, rng=seed, runs=1000).lower_bound > 1.0 for seed in range(30)
+        )
+        assert above <= 4
+
+    def test_corrected_for_several(self, small):
+        alone = run(obmc.InputPerturbation(epsilon=1.0), small)
+        among = run(obmc.InputPerturbation(epsilon=1.0), small, comparisons=10)
+        assert among.lower_bound < alone.lower_bound
+        assert among.ceiling < alone.ceiling
+        surer = run(obmc.InputPerturbation(epsilon=1.0), small, confidence=0.995)
+        assert surer.lower_bound == pytest.approx(among.lower_bound)
+
+    def test_bound_is_clopper_and_pearson(self, small):
+        found = run(obmc.InputPerturbation(epsilon=1.0), small)
+        low = stats.binomtest(found.true_hits, found.evaluated).proportion_ci(0.95, "exact").low
+        high = stats.binomtest(found.false_hits, found.evaluated).proportion_ci(0.95, "exact").high
+        assert found.lower_bound == pytest.approx(math.log(low / high))
+        assert found.evaluated == 1500
+
+    def test_the_event_is_chosen_on_the_first_quarter_only(self, small):
+        found = run(obmc.InputPerturbation(epsilon=1.0), small)
+        first = [scores[:500] for scores in found.scores]
+        assert audit_module._choose_event((first[0], first[1]), 1500, 0.0) == found.event
+
+    def test_delta_lowers_the_bound(self):
+        hits = np.array([300]), np.array([3])
+        bounds = [audit_module._bound(*hits, 1500, delta, 0.025)[0] for delta in (0.0, 0.05, 0.5)]
+        assert bounds[0] > bounds[1] > bounds[2] == 0.0
+
+    def test_the_chosen_entry_moves_the_estimate_most(self, small):
+        mechanism = obmc.OutputPerturbation(epsilon=1.0, calibration="paper")
+        found = run(mechanism, small, runs=40)
+        place = small.index_of(found.entry)
+
+        def moved(entry):
+            pair = [obmc.complete(data, LOGISTIC, CSET, tol=1e-6).matrix for data in (small, small.flip(entry))]
+            return np.linalg.norm(pair[0] - pair[1])
+
+        candidates = np.random.default_rng(0).spawn(2)[0].choice(len(small), size=20, replace=False)
+        assert place in candidates
+        others = [moved((int(small.rows[k]), int(small.cols[k]))) for k in candidates]
+        assert moved(found.entry) == pytest.approx(max(others))
+
+    def test_roc(self, small):
+        for mechanism in (obmc.InputPerturbation(epsilon=2.0), obmc.ObjectivePerturbation(epsilon=2.0)):
+            false, true = run(mechanism, small).roc()
+            assert (false[0], true[0], false[-1], true[-1]) == (0.0, 0.0, 1.0, 1.0)
+            assert np.all(np.diff(false) >= 0)
+            assert np.all(np.diff(true) >= 0)
+            assert np.trapezoid(true, false) > 0.7
+            # No point may beat the trade-off that eps-DP allows, up to sampling error.
+            assert np.all(true <= np.exp(2.0) * false + 0.05)
+
+    def test_callback(self, small):
+        told = []
+        run(obmc.InputPerturbation(epsilon=1.0), small, runs=100, callback=told.append)
+        assert told[-1].iteration == 100
+        with pytest.raises(InterruptedError):
+            run(obmc.InputPerturbation(epsilon=1.0), small, callback=lambda progress: False)
+
+    def test_a_mechanism_that_ignores_its_data_shows_nothing(self, small, monkeypatch):
+        monkeypatch.setattr(
+            obmc.InputPerturbation, "_noised_labels", lambda self, obs, link, noise: noise.flips(len(obs), 1.0) * 1.0
+        )
+        assert run(obmc.InputPerturbation(epsilon=1.0), small).lower_bound < 0.15
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"runs": 10}, "runs must be a whole number from 40"),
+            ({"statistic": "all"}, "statistic must be one of"),
+            ({"confidence": 1.0}, "confidence must be"),
+            ({"comparisons": 0}, "comparisons must be"),
+            ({"entry": (0, 50)}, r"entry\[1\] must be"),
+            ({"rng": obmc.SECURE}, "rng must be a numpy Generator or a whole number"),
+            ({"tol": 0.0}, "tol must be"),
+        ],
+    )
+    def test_one_sentence(self, small, options, message):
+        with pytest.raises(ValueError, match=message):
+            run(obmc.InputPerturbation(epsilon=1.0), small, **options)
