@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from obmc.datasets import DATA_SETS, fetch
 from obmc.datasets.registry import DataSet
-from obmc.experiments.commands import complete, reproduce, store, sweep
+from obmc.experiments.commands import audit, complete, reproduce, store, sweep
 
 Run = Callable[[argparse.Namespace], None]
 BAD_INPUT = 2
@@ -56,6 +56,7 @@ COMMANDS: dict[str, Callable[[argparse.ArgumentParser], Run]] = {
     "complete": complete,
     "sweep": sweep,
     "reproduce": reproduce,
+    "audit": audit,
     "store": store,
 }
 

@@ -114,15 +114,15 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """What the audit says, in two sentences."""
-        share = f"{100 * self.confidence:g} %"
-        found = f"With {share} confidence the true epsilon is at least {number(self.lower_bound)}"
+        """What the audit says, in a sentence or two."""
+        found = (
+            f"From {self.observed} an attacker shows with {100 * self.confidence:g} % confidence that epsilon is at "
+            f"least {number(self.lower_bound)}"
+        )
         if math.isinf(self.claimed):
-            return (
-                f"{found}; nothing was promised, and {self.evaluated:,} runs cannot show more than {self.ceiling:.2f}."
-            )
+            return f"{found}; nothing was promised, and so many runs cannot show more than {number(self.ceiling)}."
         if self.refutes:
-            return f"{found}, which is more than the {number(self.claimed)} that was asked for: it does not hold."
+            return f"{found}, more than the {number(self.claimed)} that was asked for."
         return (
             f"{found}, which does not contradict the {number(self.claimed)} that was asked for. "
             "An audit can refute a claim and never confirm one."
