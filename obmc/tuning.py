@@ -31,7 +31,6 @@ Array = NDArray[np.float64]
 # asks for when the labels have noise variance v beyond a fair coin's 1/4. The last ridge leaves the level alone.
 SHARES = (0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.55, 0.75, 1.0)
 RIDGES = (0.5, 1.0, 2.0, 4.0, 8.0, 1000.0)
-RULE_RIDGE = 2.0
 STANDARD_ERRORS = 2.0
 # Small data need many folds, so that a fold's training set is nearly all of them; for large ones few are enough.
 FOLDS, FOLDS_OF_LARGE, LARGE = 10, 4, 20_000
@@ -215,6 +214,35 @@ def _significant(losses: Array, reference: Array) -> bool:
     return gain > STANDARD_ERRORS * error
 
 
+def ridge_by_moments(loss: Matching, omega: Omega, variance: float) -> float | None:
+    """The ridge that the spread of the row and column means of the labels asks for; None where noise explains it.
+
+    With n_i labels of mean z_i in row i, noise variance s^2 and Q = sum_i n_i (z_i - z)^2 over R rows,
+
+        E Q = (R - 1) s^2 + kappa^2 sigma^2 (n - sum_i n_i^2 / n),
+
+    for effects of variance sigma^2 and kappa = h'(0); the ridge is ``ridge_unit`` / sigma^2 with the mean of the rows'
+    and the columns' sigma^2. None unless Q exceeds its mean under noise alone by ``STANDARD_ERRORS`` for either.
+
+    Source: DerSimonian and Laird 1986.
+    """
+    labels = loss.labels
+    mean = float(labels.mean())
+    chance = min(max(mean, 0.0), 1.0)
+    noise = chance * (1.0 - chance) + variance
+    spread, found = 0.0, False
+    for index in (omega.rows, omega.cols):
+        count = np.bincount(index)
+        seen = count[count > 0]
+        sums = np.bincount(index, weights=labels - mean)[count > 0]
+        excess = float((sums**2 / seen).sum()) / noise - (len(seen) - 1)
+        found |= excess > STANDARD_ERRORS * math.sqrt(2.0 * max(len(seen) - 1, 1))
+        free = loss.n - float((seen.astype(np.float64) ** 2).sum()) / loss.n
+        if free > 0.0:
+            spread += 0.5 * max(excess, 0.0) * noise / (loss.link.max_density**2 * free)
+    return ridge_unit(loss.link, variance) / spread if found and spread > 0.0 else None
+
+
 def by_rule(
     loss: Matching,
     omega: Omega,
@@ -226,18 +254,18 @@ def by_rule(
 ) -> Structure:
     """The structure by a rule, without a look at held-out labels.
 
-    Effects with a fixed ridge, and the radius at which the gradient that is left has the spectral norm of noise
-    alone: that is the radius of the nuclear-norm penalised estimator with the standard penalty, found by bisection,
-    since the norm falls as the radius grows. It shrinks more than cross-validation does.
+    Effects with the ridge of ``ridge_by_moments``, and the radius at which the gradient that is left has the spectral
+    norm of noise alone: that is the radius of the nuclear-norm penalised estimator with the standard penalty, found by
+    bisection, since the norm falls as the radius grows. It shrinks more than cross-validation does.
 
     Noise alone is what is left of labels h(E_ij) +- s_ij with random signs after effects are fitted to them, with E the
-    effects fitted to the labels at hand and s_ij^2 = h(E_ij) (1 - h(E_ij)) + v, the variance that they imply. With
-    s^2 = 1/4 + v, its upper bound, and nothing fitted to the noise, the norm is a fifth too large on ML-100K at
-    epsilon = 4, and the radius a tenth of what it should be.
+    effects fitted to the labels at hand and s_ij^2 = h(E_ij) (1 - h(E_ij)) + v, the variance that they imply. (The
+    upper bound s^2 = 1/4 + v with nothing fitted to the noise makes the norm a fifth larger on ML-100K at epsilon = 4,
+    and then next to no radius is left.)
 
     Parameters as for ``cross_validated``; ``rng`` draws the random signs. Source: theory section 8.
     """
-    ridge = RULE_RIDGE * ridge_unit(loss.link, variance)
+    ridge = ridge_by_moments(loss, omega, variance)
     if not low_rank:
         return Structure(Candidate(ridge, 0.0))
 

@@ -44,7 +44,8 @@ class InputPerturbationPlus(LocalMechanism):
         False: the effects alone, L = 0, the baseline that shows what the low-rank part adds.
     tuning
         "cross-validation" on the noised signs, leaving zeros (no effects, no low-rank part) only for a gain above two
-        standard errors; or "rule": a fixed ridge and the radius whose remaining gradient looks like noise alone.
+        standard errors; or "rule", in half the time: the ridge by the spread of row and column means, and the radius
+        whose remaining gradient looks like noise alone.
 
     Source: theory section 8.
     """
