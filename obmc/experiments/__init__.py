@@ -1,6 +1,6 @@
 """Experiments: what to compute (a sweep), how (the runner and its executors), and where results are kept."""
 
-from obmc.experiments.executors import LocalExecutor, StoppedError, WorkerDiedError, open_executor
+from obmc.experiments.executors import LocalExecutor, StoppedError, WorkerDiedError, WorkersGoneError, open_executor
 from obmc.experiments.known import Known, look_up
 from obmc.experiments.measures import MEASURES, Measure
 from obmc.experiments.mechanisms import MECHANISMS, MechanismSpec
@@ -29,6 +29,7 @@ __all__ = [
     "StoreWarning",
     "Sweep",
     "WorkerDiedError",
+    "WorkersGoneError",
     "look_up",
     "open_executor",
     "run",

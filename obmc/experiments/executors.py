@@ -44,8 +44,12 @@ class StoppedError(RuntimeError):
     """The task was stopped while it ran."""
 
 
-class WorkerDiedError(RuntimeError):
+class WorkerDiedError(ChildProcessError):
     """A worker process ended in the middle of a task, twice in a row; the message says how."""
+
+
+class WorkersGoneError(ConnectionError):
+    """The executor was shut down, or its scheduler was lost, before the work was done."""
 
 
 class UnreachableError(OSError):
@@ -352,7 +356,7 @@ def _dask_client(address: str) -> Any:
         distributed: Any = import_module("distributed")
     except ImportError:
         raise ValueError(
-            f"OBMC_DASK or --dask names the scheduler {address}, but Dask is not installed: pip install 'obmc[dask]'."
+            f"OBMC_DASK or --dask names the scheduler {address}, but Dask is not installed: pip install distributed."
         ) from None
     try:
         return distributed.Client(address, timeout=CONNECT_SECONDS)

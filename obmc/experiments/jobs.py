@@ -397,7 +397,7 @@ class JobRunner:
             state: State = "cancelled" if job.stopped else "done"
             message = ""
         except (ValueError, OSError, RuntimeError) as error:
-            state, message = "failed", str(error)
+            state, message = ("cancelled", "") if job.stopped else ("failed", str(error))
         except BaseException as error:
             state, message = "failed", f"{type(error).__name__}: {error}"
             raise

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,7 +19,7 @@ from scipy import special
 from threadpoolctl import ThreadpoolController
 
 from obmc.experiments.draws import Draw, find_draw
-from obmc.experiments.executors import StoppedError, open_executor, parallelism, stop_future
+from obmc.experiments.executors import StoppedError, WorkersGoneError, open_executor, parallelism, stop_future
 from obmc.experiments.measures import MEASURES
 from obmc.experiments.mechanisms import CLEAR_SOLUTION, MAJORITY
 from obmc.experiments.outcomes import Outcome, OutcomeStore, Refusal, StoreError, StoreWarning
@@ -106,6 +106,8 @@ def run(
         If the data set is not on this machine.
     ValueError, WorkerDiedError
         If a run fails; all rows before it have been yielded and kept.
+    WorkersGoneError
+        If the executor is shut down, or a cluster's scheduler is lost, before the sweep is done.
 
     A run that its mechanism refuses (such as an epsilon too small for a calibration) gives no row and no error; the
     progress lists the reasons.
@@ -160,19 +162,29 @@ class _Running:
             while tasks or flight:
                 while tasks and len(flight) < _AHEAD * self.parallel:
                     task = tasks.popleft()
-                    flight[pool.submit(run_points, task, self.sweep.metrics)] = task
+                    try:
+                        future = pool.submit(run_points, task, self.sweep.metrics)
+                    except RuntimeError as error:
+                        raise self._workers_gone() from error
+                    flight[future] = task
                 finished, _ = wait(flight, timeout=HEARTBEAT_SECONDS, return_when=FIRST_COMPLETED)
                 for future in [future for future in flight if future in finished]:
                     task = flight.pop(future)
                     try:
                         results = future.result()
-                    except (CancelledError, StoppedError):
-                        return
+                    except (CancelledError, StoppedError, BrokenExecutor) as error:
+                        raise self._workers_gone() from error
                     yield from self._accept(task, results)
                 if self._stopped():
                     return
         finally:
             _drop(flight, pool)
+
+    def _workers_gone(self) -> WorkersGoneError:
+        return WorkersGoneError(
+            f"the workers were stopped or lost after {self.done:,} of {self.total:,} runs: "
+            "start it again to go on from there."
+        )
 
     def _accept(self, task: tuple[Point, ...], results: list[Outcome | Refusal]) -> Iterator[Row]:
         finished = []

@@ -78,7 +78,11 @@ def main() -> None:
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     sys.path[:] = pickle.loads(received.get())
     while True:
-        send(results, answer(received.get()))
+        try:
+            send(results, answer(received.get()))
+        except OSError:
+            # The parent is gone, and there is nobody to say it to.
+            os._exit(0)
 
 
 def _read(stream: BinaryIO, received: queue.SimpleQueue[bytes]) -> None:

@@ -277,13 +277,14 @@ def test_a_call_that_fails_raises_and_is_not_kept(workers: LocalExecutor) -> Non
     assert eventually(lambda: "bad" not in runner._calls)
 
 
-def test_a_closed_runner_takes_nothing_more() -> None:
+def test_a_closed_runner_stops_its_jobs_and_takes_nothing_more() -> None:
     runner = JobRunner(LocalExecutor(1))
     key = runner.submit(slow(), "ann")
     runner.close()
+    ended = runner.wait(key, "ann", 60)
+    assert ended is not None and ended.state == "cancelled"
     with pytest.raises(BusyError, match="closed"):
         runner.submit(clear(), "bob")
-    assert runner.status(key, "ann") is None or eventually(lambda: status(runner, key, "ann").state == "cancelled")
 
 
 def test_times_and_sentences() -> None:

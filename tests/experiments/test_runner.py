@@ -30,6 +30,7 @@ from obmc.experiments import (
     StoreError,
     StoreWarning,
     Sweep,
+    WorkersGoneError,
     run,
 )
 from obmc.experiments.draws import find_draw
@@ -202,6 +203,18 @@ def test_an_error_in_a_run_comes_up_after_the_rows_before_it(threads: ThreadPool
     with pytest.raises(RuntimeError, match="out of cheese"):
         rows.extend(run(sweep, threads))
     assert [row["epsilon"] for row in rows] == [1.0, 2.0]
+
+
+def test_workers_that_are_shut_down_are_an_error_and_not_an_end() -> None:
+    executor = LocalExecutor(1)
+    rows = []
+    sweep = Sweep(mechanisms=[Quick(epsilon=1.0, pause=0.02)], epsilons=list(range(1, 101)), **SMALL)
+    with pytest.raises(WorkersGoneError, match=r"stopped or lost after \d+ of 100 runs: start it again"):
+        for row in run(sweep, executor):
+            rows.append(row)
+            if len(rows) == 3:
+                executor.kill()
+    assert 3 <= len(rows) < 10
 
 
 def test_a_killed_worker_costs_no_row(workers: LocalExecutor, tmp_path: Path) -> None:
