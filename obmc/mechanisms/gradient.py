@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from obmc.constraints import ConstraintSet, nuclear_norm
+from obmc.constraints import ConstraintSet
 from obmc.errors import check_choice, check_integer, check_number
 from obmc.links import Link
 from obmc.mechanisms.base import Mechanism, SolverOptions, require_alpha
@@ -17,8 +17,9 @@ from obmc.observations import Observations, Omega
 from obmc.privacy import accounting
 from obmc.privacy.guarantee import Guarantee, number
 from obmc.privacy.noise import Noise, check_delta, check_epsilon
-from obmc.solvers.completion import Callback, Completion, DenseEstimate, Progress
-from obmc.solvers.intersection import IntersectionProjector
+from obmc.solvers.completion import Callback, Completion, Progress
+from obmc.solvers.dispatch import DENSE_LIMIT, SOLVERS
+from obmc.solvers.iterates import DenseIterate, FactoredIterate, Iterate
 
 Array = NDArray[np.float64]
 
@@ -250,21 +251,27 @@ class GradientPerturbation(Mechanism):
 
     def _descend(self, oracle: GradientOracle, link: Link, cset: ConstraintSet, options: SolverOptions) -> Completion:
         check_number("tol", options.tol, low=0.0, high=1.0, open_low=True, open_high=True)
+        check_choice("solver", options.solver, SOLVERS)
         if self.calibration == "paper":
             steps: Steps = BarzilaiBorwein(link.max_density if self.uses_matching(link) else 1.0 / link.sigma**2)
         else:
             steps = FixedStep(link.max_density)
-        matrix = descend(
-            oracle,
-            cset,
-            steps,
-            self.iterations,
-            average=self.calibration == "rigorous",
-            tol=max(options.tol, PROJECTION_TOL),
-            callback=options.callback,
-        )
+        fits = oracle.omega.shape[0] * oracle.omega.shape[1] <= DENSE_LIMIT
+        if options.solver in ("admm", "spg") and not fits:
+            raise ValueError(
+                f"solver must be 'factored' or 'auto' for a matrix of {oracle.omega.shape[0]} x "
+                f"{oracle.omega.shape[1]}: at most {DENSE_LIMIT:,} entries are held densely, got {options.solver!r}."
+            )
+        factored = options.solver == "factored" or not fits
+        iterate: Iterate
+        if factored:
+            iterate = FactoredIterate(oracle.omega, cset)
+        else:
+            iterate = DenseIterate(oracle.omega, cset, max(options.tol, PROJECTION_TOL))
+        descend(oracle, iterate, steps, self.iterations, options.callback)
+        clipped = factored and cset.alpha is not None
         return Completion(
-            estimate=DenseEstimate(matrix),
+            estimate=iterate.mean() if self.calibration == "rigorous" else iterate.last(),
             link=link,
             tau=cset.tau,
             alpha=cset.alpha,
@@ -273,44 +280,17 @@ class GradientPerturbation(Mechanism):
             converged=math.nan,
             iterations=math.nan,
             seconds=math.nan,
-            solver="projected gradient",
-            message="",
+            solver="factored projected gradient" if factored else "projected gradient",
+            message=f"the bound {cset.alpha:g} was imposed only at the end, by a clip" if clipped else "",
             tells_facts=False,
         )
 
 
-def descend(
-    oracle: GradientOracle,
-    cset: ConstraintSet,
-    steps: Steps,
-    iterations: int,
-    *,
-    average: bool,
-    tol: float,
-    callback: Callback | None,
-) -> Array:
-    """Projected gradient steps from zero on the oracle's answers, and nothing else; shape (d1, d2).
-
-    Returns the last iterate or the mean of all, scaled into the ball by what the projections left.
-    """
-    places = oracle.omega.flat
-    projector = IntersectionProjector(cset, oracle.omega.shape)
-    x: Array = np.zeros(oracle.omega.shape)
-    total: Array = np.zeros(oracle.omega.shape)
-    before = 1.0
-    taken = 0
-    for number_of_step in range(1, iterations + 1):
-        on_omega = x.reshape(-1)[places]
-        gradient = oracle.ask(on_omega)
-        length = steps.length(on_omega, gradient)
-        moved = x.copy()
-        moved.reshape(-1)[places] -= length * gradient
-        x = projector.project(moved, tol=tol, stretch=length / before if taken else 1.0)
-        before = length
-        total += x
-        taken = number_of_step
-        if callback is not None and callback(Progress(number_of_step, iterations)) is False:
-            break
-    result = total / taken if average else x
-    norm = nuclear_norm(result)
-    return cset.clip(result * min(1.0, cset.tau / norm) if norm > 0.0 else result)
+def descend(oracle: GradientOracle, iterate: Iterate, steps: Steps, iterations: int, callback: Callback | None) -> None:
+    """Move ``iterate`` by projected gradient steps on the oracle's answers, and by nothing else."""
+    for count in range(1, iterations + 1):
+        x = iterate.on_omega
+        gradient = oracle.ask(x)
+        iterate.step(gradient, steps.length(x, gradient))
+        if callback is not None and callback(Progress(count, iterations)) is False:
+            return

@@ -18,9 +18,10 @@ from obmc.mechanisms.base import Mechanism, Release, SolverOptions, require_alph
 from obmc.observations import Observations
 from obmc.privacy import accounting
 from obmc.privacy.guarantee import Guarantee, number
-from obmc.privacy.noise import Noise, check_delta, check_epsilon, noise_from
+from obmc.privacy.noise import LaplaceField, Noise, SimulatedNoise, check_delta, check_epsilon, noise_from
 from obmc.solvers import minimise
-from obmc.solvers.completion import Completion, DenseEstimate
+from obmc.solvers.completion import Completion, DenseEstimate, Estimate
+from obmc.solvers.dispatch import DENSE_LIMIT
 
 Array = NDArray[np.float64]
 
@@ -248,14 +249,17 @@ class OutputPerturbation(Mechanism):
         Raises ``ValueError`` where the ridge variant's solver does not reach the gap that its guarantee counts on.
         """
         private = options.without_facts()
+        solver = private.solver
         if self.uses_ridge:
-            check_choice("solver", options.solver, ("auto", "admm", "spg"))
+            # The factored solver leaves the box to the end, and its gap would be that of another problem.
+            check_choice("solver", solver, ("auto", "admm", "spg"))
+            solver = "admm" if solver == "auto" else solver
         done = minimise(
             self.private_loss(obs, link),
             obs.omega,
             link,
             cset,
-            solver=private.solver,
+            solver=solver,
             tol=min(private.tol, RIDGE_GAP) if self.uses_ridge else private.tol,
             max_iter=private.max_iter,
             callback=private.callback,
@@ -308,6 +312,8 @@ class OutputPerturbation(Mechanism):
             for row, col in self.entries:
                 check_integer("entries (row)", row, low=0, high=obs.shape[0] - 1)
                 check_integer("entries (column)", col, low=0, high=obs.shape[1] - 1)
+        if options.solver == "factored" or obs.shape[0] * obs.shape[1] > DENSE_LIMIT:
+            self._refuse_postprocess()
         return self._noised_solution(self.solution(obs, link, cset, options), link, cset, len(obs), noise)
 
     def _noised_solution(
@@ -317,8 +323,22 @@ class OutputPerturbation(Mechanism):
         if self.entries is not None:
             values = self.answered(solution, cset, noise)
             return solution.without_facts(NamedEntries(solution.shape, self.entries, values))
+        if not isinstance(solution.estimate, DenseEstimate):
+            return solution.without_facts(self._noised_in_place(solution.estimate, cset, noise))
         matrix = self.noised(solution.matrix, link, cset, n, noise)
         return solution.without_facts(DenseEstimate(self.postprocessed(matrix, cset)))
+
+    def _noised_in_place(self, estimate: Estimate, cset: ConstraintSet, noise: Noise) -> NoisedEntries:
+        """A matrix that is held as factors: its noise is drawn for the entries that are asked for."""
+        self._refuse_postprocess()
+        # Only the whole matrix at the paper's calibration gets here, and that is never released.
+        assert isinstance(noise, SimulatedNoise)
+        alpha = require_alpha(cset, "output perturbation")
+        return NoisedEntries(estimate, alpha, noise.laplace_field(2.0 * alpha / self.epsilon))
+
+    def _refuse_postprocess(self) -> None:
+        if self.postprocess is not None:
+            raise ValueError(f"postprocess must be None for a matrix held as factors, got {self.postprocess!r}.")
 
     # Experiments --------------------------------------------------------------------------------------------------
 
@@ -339,6 +359,38 @@ class OutputPerturbation(Mechanism):
             raise ValueError("rng must be a seed or a Generator to simulate with: a release is made by release().")
         statement = self._statement(link, cset, solution.shape, noise)
         return Release(self._noised_solution(solution, link, cset, n, noise), statement)
+
+
+@dataclass(frozen=True, eq=False)
+class NoisedEntries:
+    """clip(X) + noise, entry by entry as they are asked for: a dense matrix of noise would not fit."""
+
+    estimate: Estimate
+    alpha: float
+    noise: LaplaceField
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.estimate.shape
+
+    def at(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
+        return np.clip(self.estimate.at(rows, cols), -self.alpha, self.alpha) + self.noise.at(rows, cols)
+
+    def row(self, row: int) -> Array:
+        cols = np.arange(self.shape[1])
+        clean = np.clip(self.estimate.row(row), -self.alpha, self.alpha)
+        return clean + self.noise.at(np.full(len(cols), row), cols)
+
+    def dense(self) -> Array:
+        return np.vstack(list(self.blocks))
+
+    def singular_values(self) -> Array:
+        return np.zeros(0)
+
+    @property
+    def blocks(self) -> Iterator[Array]:
+        for row in range(self.shape[0]):
+            yield self.row(row)[None, :]
 
 
 @dataclass(frozen=True, eq=False)

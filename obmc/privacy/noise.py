@@ -23,6 +23,7 @@ import functools
 import math
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from typing import Any, Protocol
@@ -410,6 +411,31 @@ class Noise(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class LaplaceField:
+    """A Laplace variable for every pair (i, j), the same whenever it is asked for: noise of a matrix never formed.
+
+    A counter-based generator: the pair and the key go through the finaliser of SplitMix64 (Steele, Lea and Flood 2014),
+    and the uniform number that results through the inverse of the distribution function. For simulations only.
+    """
+
+    key: int
+    scale: float
+
+    def at(self, rows: NDArray[Any], cols: NDArray[Any]) -> Array:
+        """The noise at the pairs (rows[k], cols[k]), shape (n,)."""
+        pairs = np.asarray(rows).astype(np.uint64) << np.uint64(32) | np.asarray(cols).astype(np.uint64)
+        state = self._mixed(self._mixed(pairs * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(self.key))
+        uniform = ((state >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53 - 0.5
+        return -self.scale * np.sign(uniform) * np.log1p(-2.0 * np.abs(uniform))
+
+    @staticmethod
+    def _mixed(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return state ^ (state >> np.uint64(31))
+
+
 class SimulatedNoise:
     """Noise from a seeded generator, with the continuous laws of the paper: repeatable, and private to nobody."""
 
@@ -432,6 +458,10 @@ class SimulatedNoise:
     def laplace(self, size: int, scale: float) -> Array:
         """Laplace noise by itself, for the forms of objective perturbation that are never released."""
         return self._generator.laplace(0.0, scale, size)
+
+    def laplace_field(self, scale: float) -> LaplaceField:
+        """Laplace noise for every entry of a matrix that is too large to hold."""
+        return LaplaceField(int(self._generator.integers(2**63)), scale)
 
     def laplace_entries(self, values: ArrayLike, *, alpha: float, epsilon: float, count: int) -> Array:
         clipped = np.clip(np.asarray(values, dtype=np.float64), -alpha, alpha)

@@ -368,3 +368,72 @@ class TestOutput:
         bridge = obmc.datasets.bridge(10)
         found = obmc.output_multiplier(bridge.observations, link, bridge.constraints, bridge.entry, tol=1e-6)
         assert found == pytest.approx(50.0, abs=0.1)
+
+
+class TestHeldAsFactors:
+    """Large matrices: no mechanism forms one densely."""
+
+    @pytest.fixture(scope="class")
+    def large(self):
+        rng = np.random.default_rng(0)
+        rows, cols = rng.integers(0, 9_000, 4_000), rng.integers(0, 9_000, 4_000)
+        keep = np.unique(rows * 9_000 + cols, return_index=True)[1]
+        return obmc.Observations(rows[keep], cols[keep], rng.choice([-1, 1], len(keep)), (9_000, 9_000))
+
+    @pytest.mark.parametrize(
+        "mechanism",
+        [
+            obmc.InputPerturbation(epsilon=2.0),
+            obmc.ObjectivePerturbation(epsilon=2.0),
+            obmc.GradientPerturbation(epsilon=2.0, iterations=2),
+            obmc.GradientPerturbation(epsilon=2.0, iterations=2, calibration="paper"),
+            obmc.OutputPerturbation(epsilon=2.0, calibration="paper"),
+            obmc.OutputPerturbation(epsilon=2.0, entries=((1, 8_999), (3, 4))),
+        ],
+        ids=lambda m: f"{m.label}-{m.calibration}",
+    )
+    def test_entries_on_demand(self, large, mechanism, monkeypatch):
+        cset = obmc.ConstraintSet(tau=40.0, alpha=1.0)
+        release = mechanism.release(large, LOGISTIC, cset, rng=0, max_iter=3)
+        monkeypatch.setattr(type(release.completion.estimate), "dense", lambda self: pytest.fail("formed densely"))
+        first = release.completion.predict([1, 3, 5], [8_999, 4, 6])
+        np.testing.assert_array_equal(first[::-1], release.completion.predict([5, 3, 1], [6, 4, 8_999]))
+        assert np.isfinite(first[:2]).all()
+        assert len(release.completion.top_n(1, 3)) == 3
+
+    def test_noise_on_entries_of_a_factored_matrix(self, wide):
+        cset = obmc.ConstraintSet(tau=60.0, alpha=0.7)
+        mechanism = obmc.OutputPerturbation(epsilon=2.0, calibration="paper")
+        clean = mechanism.solution(wide, LOGISTIC, cset, SolverOptions(solver="factored"))
+        done = mechanism.release(wide, LOGISTIC, cset, rng=0, solver="factored").completion
+        noise = done.matrix - clean.matrix
+        assert p_laplace(noise.ravel(), 0.7) > 1e-3
+        np.testing.assert_allclose(done.predict(wide.rows, wide.cols), done.matrix[wide.rows, wide.cols])
+        np.testing.assert_allclose(np.vstack(list(done.estimate.blocks)), done.matrix)
+        assert math.isnan(done.gap) and len(done.singular_values) == 0
+
+    def test_dense_and_factored_steps_agree_without_a_box(self, small):
+        """The same noisy answers, the same steps: the factored iterate is the dense one."""
+        cset = obmc.ConstraintSet(tau=6.0, alpha=None)
+        for options in ({}, {"calibration": "paper"}):
+            mechanism = obmc.GradientPerturbation(epsilon=40.0, iterations=4, **options)
+            made = [
+                mechanism.release(small, LOGISTIC, cset, rng=0, solver=solver).completion.matrix
+                for solver in ("admm", "factored")
+            ]
+            np.testing.assert_allclose(made[0], made[1], atol=1e-6)
+
+    def test_what_needs_a_dense_matrix_is_refused(self, large):
+        cset = obmc.ConstraintSet(tau=40.0, alpha=1.0)
+        for mechanism, solver, message in [
+            (obmc.OutputPerturbation(epsilon=1.0), "auto", "works on dense matrices"),
+            (obmc.OutputPerturbation(epsilon=1.0), "factored", "solver must be one of"),
+            (
+                obmc.OutputPerturbation(epsilon=1.0, calibration="paper", postprocess="project"),
+                "auto",
+                "postprocess must",
+            ),
+            (obmc.GradientPerturbation(epsilon=1.0), "admm", "solver must be 'factored' or 'auto'"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                mechanism.release(large, LOGISTIC, cset, solver=solver)

@@ -322,6 +322,31 @@ class TestNoise:
             noise.entry_grid_sensitivity(1e-9)
 
 
+class TestLaplaceField:
+    def test_law(self):
+        field = noise.noise_from(0).laplace_field(2.5)
+        rows, cols = np.divmod(np.arange(200_000), 400)
+        values = field.at(rows, cols)
+        assert stats.kstest(values / 2.5, "laplace").pvalue > 1e-3
+        assert np.all(np.isfinite(values))
+        assert len(np.unique(values)) == len(values)
+
+    def test_the_same_whenever_asked_and_another_for_another_seed(self):
+        field, again, other = (noise.noise_from(seed).laplace_field(1.0) for seed in (3, 3, 4))
+        rows, cols = np.array([5, 0, 70_000]), np.array([1, 0, 160_000])
+        np.testing.assert_array_equal(field.at(rows, cols), again.at(rows[::-1], cols[::-1])[::-1])
+        assert np.all(field.at(rows, cols) != other.at(rows, cols))
+
+    def test_neighbouring_entries_are_independent(self):
+        matrix = noise.noise_from(1).laplace_field(1.0).at(*np.divmod(np.arange(250_000), 500)).reshape(500, 500)
+        for one, other in ((matrix[:, 1:], matrix[:, :-1]), (matrix[1:], matrix[:-1]), (matrix, matrix.T)):
+            off = one != other
+            assert abs(np.corrcoef(one[off], other[off])[0, 1]) < 0.01
+        # Seeds that differ by one share nothing either.
+        others = noise.noise_from(2).laplace_field(1.0).at(*np.divmod(np.arange(250_000), 500))
+        assert abs(np.corrcoef(matrix.ravel(), others)[0, 1]) < 0.01
+
+
 class TestClosedForms:
     def test_golden_values(self):
         assert math.sqrt(noise.geometric_variance(1.0)) == pytest.approx(1.357, abs=5e-4)
