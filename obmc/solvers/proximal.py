@@ -23,8 +23,9 @@ def proximal_point(
     """Solve l'(x) + rho (x - v) = 0 entry by entry by Newton's method, safeguarded by a bracket, and cut to the box.
 
     The derivative g grows with slope at least s = rho + min(0, inf l'') > 0, so from any x in the box the solution lies
-    towards x - g(x)/s and no further: a bracket that shrinks with every evaluation. A step that leaves it first goes to
-    its end (which is the answer for an entry at the bound) and later halves it (which ends any cycle).
+    towards x - g(x)/s and no further: a bracket that shrinks with every evaluation. A step that leaves it goes to its
+    end, which is the answer for an entry at the bound; where that end was tried before it halves the bracket instead,
+    which ends any cycle.
 
     Parameters
     ----------
@@ -46,6 +47,7 @@ def proximal_point(
     bound = np.inf if alpha is None else alpha
     x = np.clip(start, -bound, bound)
     low, high = np.full(loss.n, -bound), np.full(loss.n, bound)
+    low_tried, high_tried = np.zeros(loss.n, dtype=bool), np.zeros(loss.n, dtype=bool)
     for step in range(max_iter):
         gradient, curvature = loss.slopes(x)
         residual = gradient + rho * (x - centre)
@@ -55,11 +57,12 @@ def proximal_point(
         else:
             low = np.where(residual < 0.0, x, low)
             high = np.where(residual > 0.0, x, high)
-        following = x - residual / (curvature + rho)
-        if step < 3:
-            following = np.clip(following, low, high)
-        else:
-            following = np.where((following < low) | (following > high), 0.5 * (low + high), following)
+        low_tried |= residual < 0.0
+        high_tried |= residual > 0.0
+        newton = x - residual / (curvature + rho)
+        following = np.clip(newton, low, high)
+        back = ((newton <= low) & low_tried) | ((newton >= high) & high_tried)
+        following = np.where(back & (following != x), 0.5 * (low + high), following)
         change = float(np.abs(following - x).max(initial=0.0))
         x = following
         if change <= tol * float(np.abs(x).max(initial=0.0)):

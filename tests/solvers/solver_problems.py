@@ -83,7 +83,7 @@ def is_feasible(matrix: Array, cset: ConstraintSet, slack: float = 1e-6) -> bool
     return inside and (cset.alpha is None or bool(np.abs(matrix).max() <= cset.alpha * (1.0 + slack)))
 
 
-def slow_optimum(loss: Loss, omega: Omega, cset: ConstraintSet, ridge: float = 0.0, steps: int = 1500) -> Array:
+def slow_optimum(loss: Loss, omega: Omega, cset: ConstraintSet, ridge: float = 0.0, steps: int = 500) -> Array:
     """Accelerated projected gradient with Dykstra's projection, written for nothing but being right."""
     rows, cols = omega.rows, omega.cols
 
@@ -91,7 +91,7 @@ def slow_optimum(loss: Loss, omega: Omega, cset: ConstraintSet, ridge: float = 0
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
         if values.sum() > cset.tau:
             low, high = 0.0, float(values.max())
-            for _ in range(100):
+            for _ in range(60):
                 middle = 0.5 * (low + high)
                 low, high = (middle, high) if np.maximum(values - middle, 0.0).sum() > cset.tau else (low, middle)
             values = np.maximum(values - high, 0.0)
@@ -101,14 +101,14 @@ def slow_optimum(loss: Loss, omega: Omega, cset: ConstraintSet, ridge: float = 0
         if cset.alpha is None:
             return ball(matrix)
         x, first, second = matrix, np.zeros_like(matrix), np.zeros_like(matrix)
-        for _ in range(2000):
+        for _ in range(300):
             y = ball(x + first)
             first = x + first - y
             following = np.clip(y + second, -cset.alpha, cset.alpha)
             second = y + second - following
             change = float(np.abs(following - x).max())
             x = following
-            if change < 1e-12:
+            if change < 1e-11:
                 break
         return x
 
@@ -125,6 +125,6 @@ def slow_optimum(loss: Loss, omega: Omega, cset: ConstraintSet, ridge: float = 0
         y = following + (momentum - 1.0) / longer * (following - x)
         moved = float(np.abs(following - x).max())
         x, momentum = following, longer
-        if moved < 1e-11:
+        if moved < 1e-9:
             break
     return x

@@ -15,7 +15,7 @@ from obmc.solvers.admm import admm
 from obmc.solvers.certificate import Certificate, Problem
 from obmc.solvers.spg import spg
 
-SHAPES = [(8, 8), (4, 30), (30, 4), (1, 12), (12, 1), (20, 25)]
+SHAPES = [(8, 8), (4, 30), (30, 4), (1, 12), (12, 15)]
 
 
 def problems(kind: str, link: Link) -> list[Problem]:
@@ -45,7 +45,7 @@ def test_the_gap_is_never_below_the_truth_at_any_iteration(link: Link, kind: str
         assert best.converged
         scale, rounding = problem.loss.scale, 1e-11
         for solve in (admm, spg):
-            for limit in (1, 2, 3, 5, 8, 13, 21):
+            for limit in (1, 3, 8, 20):
                 outcome = solve(problem, 1e-9, limit, None)
                 # f* lies within 1e-9 below the best value, which is the error of this very comparison.
                 assert (outcome.objective - best.objective) / scale <= outcome.gap + rounding

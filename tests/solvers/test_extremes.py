@@ -1,0 +1,134 @@
+"""Problems at the edge of what there is: tiny, huge, flat, one-sided, saturated. Each ends, and with a certificate."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from solver_problems import LINKS, is_feasible, some_observations
+
+from obmc.constraints import ConstraintSet
+from obmc.datasets import synthetic
+from obmc.links import Gaussian, Link, Logistic
+from obmc.losses import Likelihood, Loss, Matching, likelihood
+from obmc.observations import Observations, Omega
+from obmc.solvers.admm import admm
+from obmc.solvers.certificate import Problem
+from obmc.solvers.outcome import Outcome
+from obmc.solvers.spg import spg
+
+
+@pytest.fixture(autouse=True)
+def warnings_are_errors() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def solved(loss: Loss, omega: Omega, cset: ConstraintSet, solve=admm, limit: int = 3000) -> Outcome:  # type: ignore[no-untyped-def]
+    outcome: Outcome = solve(Problem(loss, omega, cset), 1e-4, limit, None)
+    assert outcome.converged, outcome.message
+    assert outcome.gap <= 1e-4
+    assert is_feasible(outcome.matrix, cset)
+    assert np.all(np.isfinite(outcome.matrix)) and math.isfinite(outcome.objective)
+    return outcome
+
+
+@pytest.mark.parametrize("solve", [admm, spg])
+@pytest.mark.parametrize("link", LINKS, ids=str)
+@pytest.mark.parametrize("alpha", [1.0, None])
+@pytest.mark.parametrize(("shape", "n"), [((1, 1), 1), ((1, 50), 30), ((50, 1), 30), ((2, 2), 3), ((30, 40), 1)])
+def test_the_smallest_and_thinnest_problems(solve, link: Link, alpha: float | None, shape: tuple, n: int) -> None:  # type: ignore[no-untyped-def]
+    obs = some_observations(shape, n)
+    outcome = solved(
+        likelihood(link, obs.signs), obs.omega, ConstraintSet(math.sqrt(shape[0] * shape[1]), alpha), solve
+    )
+    if n == 1:
+        # One observation alone: the entry goes to the bound, or towards one spike of size tau, until the loss is flat.
+        entry = outcome.matrix[obs.rows[0], obs.cols[0]] * obs.signs[0]
+        largest = 1.0 if alpha else math.sqrt(shape[0] * shape[1])
+        assert min(0.98 * largest, 3.0) <= entry <= largest * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("solve", [admm, spg])
+@pytest.mark.parametrize("link", LINKS, ids=str)
+def test_one_class_alone_fills_the_matrix_with_its_sign(solve, link: Link) -> None:  # type: ignore[no-untyped-def]
+    obs = some_observations((30, 40), 700)
+    for sign in (1.0, -1.0):
+        outcome = solved(likelihood(link, np.full(700, sign)), obs.omega, ConstraintSet.for_rank((30, 40)), solve)
+        assert np.all(sign * outcome.matrix[obs.rows, obs.cols] > 0.98)
+
+
+@pytest.mark.parametrize("solve", [admm, spg])
+@pytest.mark.parametrize("link", LINKS, ids=str)
+@pytest.mark.parametrize("alpha", [1e-6, 1e-3, 10.0])
+def test_bounds_of_every_size(solve, link: Link, alpha: float) -> None:  # type: ignore[no-untyped-def]
+    obs = some_observations((30, 40), 400)
+    outcome = solved(likelihood(link, obs.signs), obs.omega, ConstraintSet.for_rank((30, 40), 1, alpha), solve)
+    assert outcome.objective <= 400 * math.log(2.0)
+
+
+@pytest.mark.parametrize("link", LINKS, ids=str)
+@pytest.mark.parametrize(
+    ("tau", "alpha"), [(1e-6, 1.0), (1e-6, None), (1e3, None), (1e5, 1.0), (1e300, 1.0), (1e5, None)]
+)
+def test_radii_of_every_size(link: Link, tau: float, alpha: float | None) -> None:
+    obs = some_observations((30, 40), 400)
+    outcome = solved(likelihood(link, obs.signs), obs.omega, ConstraintSet(tau, alpha))
+    if tau >= 1e5 and alpha is not None:  # the ball does not bind: every observed entry goes to its bound
+        assert obs.signs * outcome.matrix[obs.rows, obs.cols] == pytest.approx(np.ones(400), abs=2e-3)
+    if tau < 1e-3:
+        assert outcome.objective == pytest.approx(400 * math.log(2.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("solve", [admm, spg])
+@pytest.mark.parametrize("link", LINKS, ids=str)
+@pytest.mark.parametrize("alpha", [1.0, None])
+@pytest.mark.parametrize("epsilon", [0.1, 0.01])
+def test_labels_as_large_as_laplace_noise_makes_them(solve, link: Link, alpha: float | None, epsilon: float) -> None:  # type: ignore[no-untyped-def]
+    obs = some_observations((30, 40), 400)
+    labels = obs.bits + np.random.default_rng(1).laplace(0.0, 1.0 / epsilon, 400)
+    assert np.abs(labels).max() > 5.0 / epsilon
+    outcome = solved(Matching(link, labels), obs.omega, ConstraintSet(34.0, alpha), solve)
+    assert outcome.objective < 0.0  # noised labels make the loss negative; the gap's unit is public and stays positive
+
+
+@pytest.mark.parametrize("solve", [admm, spg])
+@pytest.mark.parametrize("sigma", [0.05, 0.01])
+@pytest.mark.parametrize("alpha", [1.0, None])
+def test_a_saturating_gaussian_ends_with_a_certificate(solve, sigma: float, alpha: float | None) -> None:  # type: ignore[no-untyped-def]
+    problem = synthetic(shape=(40, 30), ratio=0.4, link=Gaussian(sigma), rng=0)
+    obs, link = problem.observations, Gaussian(sigma)
+    for loss in (Likelihood(link, obs.signs), Matching(link, obs.bits)):
+        outcome = solved(loss, obs.omega, ConstraintSet(math.sqrt(1200), alpha), solve)
+        assert 0.0 <= outcome.objective <= 1e-3 * loss.scale
+        assert np.mean(np.sign(outcome.matrix[obs.rows, obs.cols]) == obs.signs) > 0.99
+
+
+def test_the_smallest_sigmas_there_are_still_end() -> None:
+    obs = some_observations((30, 40), 400)
+    for sigma in (1e-3, 1e-6):
+        solved(Likelihood(Gaussian(sigma), obs.signs), obs.omega, ConstraintSet(34.6, 1.0))
+
+
+@pytest.mark.parametrize("link", LINKS, ids=str)
+def test_a_matrix_seen_in_full_and_one_with_empty_rows(link: Link) -> None:
+    full = some_observations((20, 20), 400)
+    solved(likelihood(link, full.signs), full.omega, ConstraintSet.for_rank((20, 20)))
+    corner = Observations([0, 0, 1], [0, 1, 0], [1, -1, 1], (60, 70))
+    outcome = solved(likelihood(link, corner.signs), corner.omega, ConstraintSet(3.0, 1.0))
+    assert np.abs(outcome.matrix[2:, 2:]).max() < 1e-3  # nothing is known there, and the ball pulls it to zero
+
+
+def test_a_wide_range_of_rows_seen_often_and_once() -> None:
+    rng = np.random.default_rng(0)
+    share = 0.9 ** np.arange(60)
+    seen = rng.random((60, 80)) < share[:, None]
+    seen[np.arange(60), rng.integers(0, 80, 60)] = True
+    rows, cols = np.nonzero(seen)
+    obs = Observations(rows, cols, rng.choice([-1, 1], len(rows)), (60, 80))
+    for link in (Logistic(), Gaussian(0.5)):
+        solved(likelihood(link, obs.signs), obs.omega, ConstraintSet.for_rank((60, 80)))
