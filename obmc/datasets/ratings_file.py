@@ -9,7 +9,7 @@ from typing import Any
 from obmc.datasets.ratings_table import RatingsDialect, RatingsTable
 from obmc.datasets.reader import wide
 from obmc.datasets.reader.cleaning import DUPLICATES, Cleaned, Entries, clean
-from obmc.datasets.reader.columns import find_roles, profile
+from obmc.datasets.reader.columns import find_roles, profile_columns
 from obmc.datasets.reader.containers import load
 from obmc.datasets.reader.dialect import find_format, find_header, take_sample
 from obmc.datasets.reader.encoding import to_utf8
@@ -19,6 +19,9 @@ from obmc.datasets.reader.names import looks_like_names
 from obmc.datasets.reader.records import Format, split
 from obmc.datasets.reader.rewrite import as_plain_table
 from obmc.errors import RatingsError, check_choice
+
+# Ways of writing a separator where the character itself is hard to type.
+WRITTEN = {r"\s+": " ", r"\t": "\t"}
 
 
 @dataclass(frozen=True)
@@ -187,7 +190,7 @@ def _open(
         raise RatingsError("The file is empty (0 bytes): export or download it again.")
     text = to_utf8(content.data, encoding, _names_in)
     notes = [*content.notes, *text.notes]
-    data = text.data
+    data = text.data.lstrip(b"\n")
     if not data.strip():
         raise RatingsError("The file is empty: it holds blanks only.")
     if separator is None and looks_like_json(data):
@@ -197,7 +200,7 @@ def _open(
         data, plain_notes = as_plain_table(data)
         notes += plain_notes
     sample = take_sample(data)
-    form = find_format(sample, " " if separator in (r"\s+", "\\t+") else separator)
+    form = find_format(sample, WRITTEN.get(separator or "", separator))
     found = find_header(sample, form, header)
     notes += found.notes
     rows = split([form.joined(line) for line in sample.head[found.first_line :] + sample.further], form).rows
@@ -239,7 +242,7 @@ def _entries(
             if grid.names
             else "The file holds no rows: export it again."
         )
-    profiles = [profile([row[k] for row in grid.sample], decimal) for k in range(grid.width)]
+    profiles = profile_columns(grid.sample, grid.width, decimal)
     if layout != "long" and rating is None:
         plan = (
             wide.find_wide(grid, profiles, user=user, item=item, asked=layout == "wide")

@@ -8,39 +8,46 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from obmc.datasets.reader.codes import HIGH_CODES, NEGATIVE_CODES
-from obmc.datasets.reader.names import COUNT_RANK, ITEM, OTHER, RATING, TIME, USER, Meaning, meaning
+from obmc.datasets.reader.names import COUNT_RANK, ITEM, OTHER, RATING, TIME, USER, Meaning, meanings
 from obmc.datasets.reader.values import DATE_LIKE, MISSING, RATED, read_values
 from obmc.errors import RatingsError
 
 CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?.*|.*\d{1,2}:\d{2}:\d{2}.*")
 # Seconds, milli-, micro- and nanoseconds since 1970 for the years 1980 to 2100, and dates written in one number.
 EPOCHS = tuple((3.1e8 * unit, 4.2e9 * unit) for unit in (1.0, 1e3, 1e6, 1e9))
+# Numbers that stand for "not rated" in some files.
+CODES = frozenset((*HIGH_CODES, *NEGATIVE_CODES))
+# A column of words that were read as numbers.
+WORDED = -1
+# So many cells of the sample are looked at, and from so many columns on they are looked at together.
+MOST_CELLS, MANY_COLUMNS = 2_000_000, 50
 WRITTEN_DATES = ((19000101, 21001231), (19000101000000, 21001231235959))
 
 
 @dataclass
 class Profile:
-    """What a sample of a column holds: texts and blanks, the ratings they would be, whether they are times."""
+    """What a sample of a column holds.
+
+    How many cells are ``filled`` and ``blank`` and how many texts ``different``; the ``levels``, the numbers that the
+    texts would be as ratings, ascending, and of these the ``scale``, those that are no codes such as 99; the share of
+    filled cells that have one, whether they are words, and whether they are times.
+    """
 
     filled: int
     blank: int
     different: int
-    repeated_most: int
-    values: NDArray[np.float64]
+    levels: list[float]
+    scale: list[float]
     rated_share: float
     is_time: bool
     worded: bool
 
     @property
-    def low(self) -> float:
-        return float(self.values.min()) if len(self.values) else np.nan
-
-    @property
-    def high(self) -> float:
-        return float(self.values.max()) if len(self.values) else np.nan
+    def reach(self) -> float:
+        """The largest distance from 0 on the scale; 0 if there is none."""
+        return max((abs(value) for value in self.scale), default=0.0)
 
 
 @dataclass
@@ -53,36 +60,58 @@ class Roles:
     notes: list[str] = field(default_factory=list)
 
 
-def profile(cells: list[str], decimal: str | None) -> Profile:
-    texts = Counter(cell.strip() for cell in cells)
-    blank = texts.pop("", 0)
-    filled = sum(texts.values())
+def profile_columns(sample: list[list[str]], width: int, decimal: str | None) -> list[Profile]:
+    """A profile of every column. In a table of many columns the later ones are read together, being of one kind."""
+    rows = sample[: max(20, MOST_CELLS // width)]
+    columns = [Counter(row[k].strip() for row in rows) for k in range(width)]
+    alone = width if width <= MANY_COLUMNS else MANY_COLUMNS // 10
+    profiles = [_profile(texts, *_read(texts, decimal)) for texts in columns[:alone]]
+    if alone < width:
+        together: Counter[str] = Counter()
+        for texts in columns[alone:]:
+            together.update(texts)
+        values, kinds = _read(together, decimal)
+        profiles += [_profile(texts, values, kinds) for texts in columns[alone:]]
+    return profiles
+
+
+def _read(texts: Counter[str], decimal: str | None) -> tuple[dict[str, float], dict[str, int] | None]:
+    """The value and the kind of every text as a rating, no kinds if they are none; what words stand for is WORDED."""
     counts = np.array(list(texts.values()), dtype=np.int64)
-    values = np.empty(0)
-    share, worded = 0.0, False
-    if filled:
-        try:
-            reading = read_values(list(texts), counts, decimal=decimal, words=None, column="")
-            rated, none = reading.kinds == RATED, int(counts[reading.kinds == MISSING].sum())
-            values = np.unique(reading.values[rated])
-            share, worded = float(counts[rated].sum() / max(filled - none, 1)), bool(reading.words)
-            filled, blank = filled - none, blank + none
-        except RatingsError:
-            pass
+    try:
+        reading = read_values(list(texts), counts, decimal=decimal, words=None, column="")
+    except RatingsError:
+        return {}, None
+    kinds = dict(zip(texts, reading.kinds.tolist(), strict=True))
+    if reading.words:
+        kinds |= {text: WORDED for text, kind in kinds.items() if kind == RATED}
+    return dict(zip(texts, reading.values.tolist(), strict=True)), kinds
+
+
+def _profile(texts: Counter[str], values: dict[str, float], kinds: dict[str, int] | None) -> Profile:
+    blank = sum(count for text, count in texts.items() if not text or (kinds and kinds[text] == MISSING))
+    filled = sum(texts.values()) - blank
+    rated = [text for text in texts if kinds and kinds[text] in (RATED, WORDED)]
+    worded = any(kinds[text] == WORDED for text in rated) if kinds else False
+    share = sum(texts[text] for text in rated) / max(filled, 1)
+    levels = sorted({values[text] for text in rated})
+    scale = [value for value in levels if value not in CODES]
     times = sum(count for text, count in texts.items() if DATE_LIKE.fullmatch(text) or CLOCK.fullmatch(text))
-    is_time = filled > 0 and (times >= 0.8 * filled or (share >= 0.9 and not worded and _are_times(values)))
-    return Profile(filled, blank, len(texts), max(texts.values(), default=0), values, share, is_time, worded)
+    is_time = filled > 0 and (times >= 0.8 * filled or (share >= 0.9 and not worded and _are_times(levels)))
+    return Profile(filled, blank, len(texts) - ("" in texts), levels, scale, share, is_time, worded)
 
 
-def _are_times(values: NDArray[np.float64]) -> bool:
-    low, high = float(values.min()), float(values.max())
+def _are_times(levels: list[float]) -> bool:
+    low, high = levels[0], levels[-1]
     if any(start <= low and high <= end for start, end in EPOCHS):
         return True
     for start, end in WRITTEN_DATES:
-        if start <= low and high <= end and np.all(values == np.floor(values)):
-            days = values if end < 1e9 else np.floor(values / 1e6)
-            months = np.floor(days / 100) % 100
-            return bool(np.all((months >= 1) & (months <= 12) & (days % 100 >= 1) & (days % 100 <= 31)))
+        if start <= low and high <= end:
+            days = [value if end < 1e9 else value // 1e6 for value in levels]
+            return all(
+                value == value // 1 and 1 <= day // 100 % 100 <= 12 and 1 <= day % 100 <= 31
+                for value, day in zip(levels, days, strict=True)
+            )
     return False
 
 
@@ -133,7 +162,7 @@ def find_roles(
             f"The file has {width} column{'s' if width > 1 else ''} ({listed(names, width)}): a user, an item and a "
             "rating are needed in every row."
         )
-    known: list[Meaning | None] = [meaning(name) for name in names] if names else [None] * width
+    known: list[Meaning | None] = meanings(names) if names else [None] * width
     notes: list[str] = []
     taken = dict(wanted)
     for role in (RATING, USER, ITEM):
@@ -254,7 +283,7 @@ def _untold(known: Meaning | None, rating_found: bool) -> bool:
 
 
 def _has_decimals(column: Profile) -> bool:
-    return column.rated_share > 0.9 and not column.worded and bool(np.any(column.values != np.floor(column.values)))
+    return column.rated_share > 0.9 and not column.worded and any(value % 1 for value in column.levels)
 
 
 def _is_row_number(column: Profile) -> bool:
@@ -262,7 +291,7 @@ def _is_row_number(column: Profile) -> bool:
     return (
         column.different == column.filled > 20
         and column.rated_share == 1.0
-        and column.high - column.low < 1.5 * column.filled
+        and column.levels[-1] - column.levels[0] < 1.5 * column.filled
     )
 
 
@@ -282,7 +311,7 @@ def _guess_rating(
         plausible = {}
     if not plausible:
         raise RatingsError(_no_rating(known, names, profiles))
-    return max(plausible, key=lambda k: (plausible[k], -len(profiles[k].values), k))
+    return max(plausible, key=lambda k: (plausible[k], -len(profiles[k].levels), k))
 
 
 def _no_rating(known: list[Meaning | None], names: list[str] | None, profiles: list[Profile]) -> str:
@@ -305,14 +334,12 @@ def _no_rating(known: list[Meaning | None], names: list[str] | None, profiles: l
 
 def _rating_score(column: Profile, position: int, headless: bool) -> float:
     """How much a column looks like ratings; 0 or less if it cannot be."""
-    if column.is_time or column.rated_share < 0.8 or len(column.values) == 0:
-        return 0.0
-    values = column.values[~np.isin(column.values, [*HIGH_CODES, *NEGATIVE_CODES])]
-    if len(values) == 0 or np.abs(values).max() > 100:
+    if column.is_time or column.rated_share < 0.8 or not column.scale or column.reach > 100:
         return 0.0
     if headless and position != 2 and column.different == column.filled > 1:
         return 0.0
-    score = 2.0 * (len(values) <= 11) + 1.0 * (11 < len(values) <= 21) + 2.0 * (np.abs(values).max() <= 10)
-    score += 0.5 + 1.0 * bool(np.any(values != np.floor(values))) + 2.0 * column.worded
-    score -= 1.5 * (len(column.values) == 1)
+    size = len(column.scale)
+    score = 2.0 * (size <= 11) + 1.0 * (11 < size <= 21) + 2.0 * (column.reach <= 10)
+    score += 0.5 + 1.0 * any(value % 1 for value in column.scale) + 2.0 * column.worded
+    score -= 1.5 * (len(column.levels) == 1)
     return score + (1.5 * (position == 2) if headless else 0.0)

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from obmc.datasets.reader.names import count_roles, looks_like_names, meaning
+from obmc.datasets.reader.names import count_roles, looks_like_names, meaning, meanings
 from obmc.datasets.reader.records import BLANKS, Format, next_row, split
 from obmc.datasets.reader.values import NUMBER
 from obmc.datasets.reader.words import NO_RATING, match
@@ -16,7 +16,7 @@ from obmc.errors import RatingsError
 # Where two fit equally well the one listed first is taken; single spaces and colons occur inside dates and titles.
 SEPARATORS = (",", ";", "\t", "|", "::", "\x01", "\x1f", "||", "^", "~", "  ", " ", ":")
 LONGEST_LINE = 2**24
-HEAD, FURTHER = 2**18, 2**16
+HEAD, FURTHER, MOST_LINES = 2**17, 2**16, 5000
 PREAMBLE = 20
 COMMON_DECIMALS = ("0", "5", "00", "25", "50", "75")
 COMMENT_MARKS = ("#", "%", "//")
@@ -58,12 +58,12 @@ def take_sample(data: bytes) -> Sample:
         size *= 4
     head = data[:size] if size >= len(data) else data[: data.rfind(b"\n", 0, size) + 1]
     further: list[str] = []
-    if len(data) > 4 * size:
+    if len(data) > 2 * size:
         for part in (1, 2, 3):
             begin = data.find(b"\n", len(data) * part // 4) + 1
             end = data.rfind(b"\n", begin, begin + FURTHER)
             further += data[begin : max(begin, end)].decode().split("\n")
-    return Sample(head.decode().split("\n"), further)
+    return Sample(head.decode().split("\n")[:MOST_LINES], further[:MOST_LINES])
 
 
 def find_format(sample: Sample, separator: str | None) -> Format:
@@ -73,8 +73,9 @@ def find_format(sample: Sample, separator: str | None) -> Format:
     """
     lines = sample.head[:2000] + sample.further[:2000]
     hint = re.fullmatch(r'"?sep=(.{1,2}?)"?\s*[,;]*', sample.head[0].strip(" \ufeff"), re.IGNORECASE)
-    if separator is None and hint:
-        separator = hint[1].replace("\\t", "\t")
+    hinted = hint[1].replace("\\t", "\t") if hint else None
+    if separator is None and hinted and any(hinted in line for line in lines[1:400]):
+        separator = hinted
     candidates = SEPARATORS if separator is None else (separator,)
     scored: list[tuple[float, Format]] = []
     for order, candidate in enumerate(candidates):
@@ -262,7 +263,7 @@ def _align(header: Header, rows: list[list[str]], form: Format) -> None:
     """Settle what rows with one field more than the header mean."""
     names = header.names or []
     longer = [row for row in rows if len(row) == len(names) + 1]
-    at = next((k for k, name in enumerate(names) if (known := meaning(name)) and known.role == "rating"), -1)
+    at = next((k for k, known in enumerate(meanings(names)) if known and known.role == "rating"), -1)
     halved = form.separator == "," and at >= 0 and longer and all(_two_halves(row, at) for row in longer)
     rare = header.width <= len(names) and len(longer) < 0.2 * len(rows)
     if rare and not (halved and all(row[at + 1].strip() in COMMON_DECIMALS for row in longer)):

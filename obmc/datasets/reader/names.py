@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
 
 USER, ITEM, RATING, TIME, OTHER = "user", "item", "rating", "time", "other"
 
@@ -157,10 +156,10 @@ def _table() -> dict[str, Meaning]:
 
 _TABLE = _table()
 _ENDINGS = tuple("".join(_tokens(ending)) for ending in _ID_ENDINGS)
+FIRST_NAMES = 100
 COUNT_RANK = 5
 
 
-@lru_cache(maxsize=4096)
 def meaning(name: str) -> Meaning | None:
     """What a column of this name holds, or None if the name does not tell. Case, accents and signs do not matter.
 
@@ -186,6 +185,11 @@ def meaning(name: str) -> Meaning | None:
         rest = [token for token in tokens[linked:] if token not in _LINKING]
         return head if head is not None or not rest else _without_affixes(tokens[:linked] + rest)
     return _without_affixes(tokens)
+
+
+def meanings(names: list[str]) -> list[Meaning | None]:
+    """The meaning of every name; of a table of very many columns only the first ones are asked."""
+    return [meaning(name) if k < FIRST_NAMES else None for k, name in enumerate(names)]
 
 
 def _without_affixes(tokens: list[str]) -> Meaning | None:
@@ -237,10 +241,10 @@ def _compound(word: str) -> Meaning | None:
 def count_roles(cells: list[str], below: list[str] | None = None) -> int:
     """How many of the roles user, item, rating and time the cells name; what the row ``below`` repeats is no name."""
     names = [cell for k, cell in enumerate(cells) if not below or k >= len(below) or below[k] != cell]
-    found = {known.role for known in (meaning(cell) for cell in names) if known is not None}
+    found = {known.role for known in meanings(names) if known is not None}
     return len(found & {USER, ITEM, RATING, TIME})
 
 
 def looks_like_names(cells: list[str]) -> int:
     """How many cells name anything known."""
-    return sum(meaning(cell) is not None for cell in cells)
+    return sum(known is not None for known in meanings(cells))

@@ -43,7 +43,8 @@ class Format:
     def joined(self, text: str) -> str:
         """``text`` with the delimiter in place of the separator."""
         if self.separator in BLANKS:
-            return re.sub(BLANKS[self.separator], JOINT, re.sub(r"(?m)^[ \t]+|[ \t]+$", "", text))
+            stripped = "\n".join(line.strip(" \t") for line in text.split("\n"))
+            return re.sub(BLANKS[self.separator], JOINT, stripped)
         return text if self.delimiter == self.separator else text.replace(self.separator, JOINT)
 
     def restored(self, fields: list[str]) -> list[str]:

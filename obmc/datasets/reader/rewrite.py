@@ -6,7 +6,7 @@ import re
 
 from obmc.errors import RatingsError
 
-RULE = re.compile(r"[\s|+:=-]*-{2,}[\s|+:=-]*")
+RULE = frozenset(" \t|+:=-")
 
 
 def as_plain_table(data: bytes) -> tuple[bytes, list[str]]:
@@ -29,7 +29,7 @@ def as_plain_table(data: bytes) -> tuple[bytes, list[str]]:
             "The lines hold pairs such as 3:5 (the libsvm form): write a row with user, item and rating for each pair."
         )
     drawn = sum(line.startswith("|") and line.endswith("|") for line in filled)
-    ruled = any(RULE.fullmatch(line) for line in filled[:4])
+    ruled = any(map(_is_rule, filled[:4]))
     if drawn > 0.6 * len(filled) or (ruled and sum("|" in line for line in filled) > 0.6 * len(filled)):
         return _drawn(data)
     return data, []
@@ -79,11 +79,15 @@ def _blocks(data: bytes) -> tuple[bytes, list[str]]:
     ]
 
 
+def _is_rule(line: str) -> bool:
+    return "--" in line and RULE.issuperset(line)
+
+
 def _drawn(data: bytes) -> tuple[bytes, list[str]]:
     out = []
     for line in data.decode().split("\n"):
         line = line.strip()
-        if RULE.fullmatch(line) or re.fullmatch(r"\(\d+ rows?\)", line):
+        if _is_rule(line) or re.fullmatch(r"\(\d+ rows?\)", line):
             continue
         out.append(line.removeprefix("|").removesuffix("|"))
     return "\n".join(out).encode(), ["The lines drawn around the table were left out."]

@@ -42,12 +42,16 @@ SURE_UNIT = re.compile(
     re.IGNORECASE,
 )
 
+# No number is longer; what is longer is a comment.
+LONGEST = 100
 RATED, MISSING, INFINITE, UNREADABLE = 0, 1, 2, 3
 
 
 @dataclass
 class Reading:
-    """What the texts say: values (nan where there is none), kinds (RATED, MISSING, INFINITE, UNREADABLE), and how."""
+    """What the texts say: values (nan where there is none), kinds (# No number is longer; what is longer is a comment.
+    LONGEST = 100
+    RATED, MISSING, INFINITE, UNREADABLE), and how."""
 
     values: NDArray[np.float64]
     kinds: NDArray[np.int8]
@@ -81,6 +85,9 @@ def read_values(
     signs = _signs_in_use(texts)
     for k, raw in enumerate(texts):
         text = raw.strip()
+        if len(text) > LONGEST and text not in given:
+            open_texts[k] = text
+            continue
         if not given and decimal != "," and NUMBER.fullmatch(text):
             _put(reading, k, float(text))
             continue
@@ -146,7 +153,7 @@ def _read_marked(
     reading.decimal = "," if comma else "."
     mark = "." if comma else ","
     thousands = 0
-    for k, text in list(open_texts.items()):
+    for k, text in _short(open_texts):
         grouped = (EUROPEAN_THOUSANDS if comma else ENGLISH_THOUSANDS).fullmatch(text) if mark in text else None
         spaced = SPACED_THOUSANDS.fullmatch(text)
         if grouped and not (comma and decimal is None and not _points_group(open_texts)):
@@ -167,14 +174,19 @@ def _read_marked(
         )
 
 
+def _short(texts: dict[int, str]) -> list[tuple[int, str]]:
+    """Those that may be numbers with something around them."""
+    return [(k, text) for k, text in texts.items() if len(text) <= LONGEST]
+
+
 def _points_group(open_texts: dict[int, str]) -> bool:
     """With a decimal comma in use, do points group thousands? They do if one number has both, or two points."""
-    both = [text for text in open_texts.values() if EUROPEAN_THOUSANDS.fullmatch(text)]
+    both = [text for _, text in _short(open_texts) if EUROPEAN_THOUSANDS.fullmatch(text)]
     return any("," in text or text.count(".") > 1 for text in both)
 
 
 def _comma_is_decimal(reading: Reading, open_texts: dict[int, str], texts: Sequence[str]) -> bool:
-    with_comma = [re.sub(r"(?<=\d)[ '_](?=\d{3})", "", text) for text in open_texts.values() if "," in text]
+    with_comma = [re.sub(r"(?<=\d)[ '_](?=\d{3})", "", text) for _, text in _short(open_texts) if "," in text]
     single = [text for text in with_comma if COMMA_NUMBER.fullmatch(_bare(text))]
     if any(EUROPEAN_THOUSANDS.fullmatch(text) or re.fullmatch(r".*\.\d+,\d+", text) for text in with_comma):
         return True
@@ -230,18 +242,21 @@ def _read_decorated(reading: Reading, open_texts: dict[int, str], counts: NDArra
         kinds[what] = kinds.get(what, 0) + int(counts[k])
         del open_texts[k]
 
+    several = any(
+        len(text) > 1 and (GLYPHS | {"½"}).issuperset(text.replace(" ", "")) for _, text in _short(open_texts)
+    )
     hollow = not any((GLYPHS - EMPTY_GLYPHS) & set(text) for text in open_texts.values() if "☆" in text or "✩" in text)
-    for k, text in list(open_texts.items()):
+    for k, text in _short(open_texts):
         percent, out_of = PERCENT.fullmatch(text), OUT_OF.fullmatch(text)
         if percent and math.isfinite(value := _number(percent[1], comma)):
             settle(k, value, "with a percent sign, which was left out")
         elif out_of and math.isfinite(value := _number(out_of[1], comma)) and _number(out_of[2], comma) > 0:
             fractions[k] = (value, _number(out_of[2], comma))
-        elif math.isfinite(value := _glyphs(text, hollow)):
+        elif several and math.isfinite(value := _glyphs(text, hollow)):
             settle(k, value, "written in signs such as ★, which were counted")
     _settle_fractions(fractions, counts, settle)
     units = {
-        k: found for k, text in open_texts.items() if (found := UNIT.fullmatch(text)) and not DATE_LIKE.fullmatch(text)
+        k: found for k, text in _short(open_texts) if (found := UNIT.fullmatch(text)) and not DATE_LIKE.fullmatch(text)
     }
     common = {found[2].casefold().rstrip("s. ") for found in units.values()}
     for k, found in units.items():
@@ -252,7 +267,7 @@ def _read_decorated(reading: Reading, open_texts: dict[int, str], counts: NDArra
             settle(k, value, f"with a unit such as {found[2]!r}, which was left out")
     labelled = {
         k: found
-        for k, text in open_texts.items()
+        for k, text in _short(open_texts)
         if (found := LABELLED.fullmatch(text)) and not DATE_LIKE.fullmatch(text)
     }
     if len({found[1] for found in labelled.values()}) == len({text for text in open_texts.values() if text}) > 1:

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from obmc.datasets.reader.codes import HIGH_CODES, NEGATIVE_CODES
+from obmc.datasets.reader.codes import HIGH_CODES
 from obmc.datasets.reader.columns import Profile, label, position_of
 from obmc.datasets.reader.grid import Coded, Encoder, Grid
-from obmc.datasets.reader.names import ITEM, RATING, TIME, USER, Meaning, meaning
+from obmc.datasets.reader.names import ITEM, RATING, TIME, USER, Meaning, meaning, meanings
 from obmc.datasets.reader.words import NO_RATING
 from obmc.errors import RatingsError
 
@@ -44,7 +44,7 @@ def find_wide(grid: Grid, profiles: list[Profile], *, user: Any, item: Any, aske
         raise RatingsError(
             "In a wide table user or item names the column that labels the rows, so give one of them only."
         )
-    told: list[Meaning | None] = [meaning(name) for name in names] if names else [None] * width
+    told: list[Meaning | None] = meanings(names) if names else [None] * width
     if user is not None or item is not None:
         role, wanted = ("user", user) if user is not None else ("item", item)
         row_column: int | None = position_of(role, wanted, names, width)
@@ -104,7 +104,8 @@ def _plan(
         plan.notes.append("The first column counts the ratings of its row and was left out.")
     if names:
         plan.rating_columns = [k for k in rated if not SUMMARY.fullmatch(names[k].strip())]
-    left = [k for k in range(grid.width) if k != row_column and k not in plan.rating_columns and profiles[k].filled]
+    used = {row_column, *plan.rating_columns}
+    left = [k for k in range(grid.width) if k not in used and profiles[k].filled]
     left = left[1:] if counts else left
     rows, columns = ("items", "users") if rows_are_items else ("users", "items")
     plan.notes.append(
@@ -131,32 +132,18 @@ def _labels_rows(first: Profile, grid: Grid) -> bool:
 
 
 def _has_gaps(column: Profile) -> bool:
-    return column.blank > 0.1 * (column.blank + column.filled) or bool(np.isin(list(HIGH_CODES), column.values).any())
-
-
-def _scale_values(column: Profile) -> NDArray[np.float64]:
-    return column.values[~np.isin(column.values, [*HIGH_CODES, *NEGATIVE_CODES])]
+    return column.blank > 0.1 * (column.blank + column.filled) or any(code in column.levels for code in HIGH_CODES)
 
 
 def _on_one_scale(columns: list[int], profiles: list[Profile]) -> list[int]:
-    """The columns that hold ratings between -10 and 10, or in per cent, few different ones or decimals."""
-    rated = []
-    for k in columns:
-        column = profiles[k]
-        if column.filled == 0:
-            rated.append(k)
-        elif column.rated_share >= 0.9 and not column.is_time:
-            values = np.abs(_scale_values(column))
-            if len(values) == 0 or values.max() <= 10 or (values.max() <= 100 and column.worded):
-                rated.append(k)
-    if sum(profiles[k].filled > 0 for k in rated) >= 3:
-        return rated
-    per_cent = [
-        k
-        for k in columns
-        if profiles[k].filled == 0 or (profiles[k].rated_share >= 0.9 and np.abs(profiles[k].values).max() <= 100)
-    ]
-    return per_cent if len(per_cent) >= 5 else rated
+    """The columns that hold ratings between -10 and 10, or, if these are few, those between -100 and 100."""
+    numbers = [k for k in columns if profiles[k].rated_share >= 0.9 and not profiles[k].is_time]
+    empty = [k for k in columns if not profiles[k].filled]
+    small = [k for k in numbers if profiles[k].reach <= 10]
+    if len(small) < 3:
+        in_hundred = [k for k in numbers if profiles[k].reach <= 100]
+        small = in_hundred if len(in_hundred) >= 5 else small
+    return sorted((*small, *empty))
 
 
 def _is_long(names: list[str] | None, profiles: list[Profile], rated: list[int]) -> bool:
