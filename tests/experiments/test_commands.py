@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import signal
@@ -164,7 +165,11 @@ def test_an_interrupted_sweep_leaves_its_rows_and_goes_on(tmp_path: Path) -> Non
     target = tmp_path / "out.csv"
     options = ["--mechanisms", "Clear", "--repetitions", "2000", *SMALL, "--output", str(target), "--workers", "1"]
     command = [sys.executable, "-c", INTERRUPTED, "sweep", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    # Where the tests themselves run in the background of a shell, an interrupt would be ignored in the child too.
+    heeding = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, preexec_fn=heeding
+    ) as process:
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.readline() == "computing\n"
         process.send_signal(signal.SIGINT)

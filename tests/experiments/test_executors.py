@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -191,7 +192,11 @@ print(*pids, flush=True)
 
 @contextlib.contextmanager
 def parent(ending: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    process = subprocess.Popen([sys.executable, "-c", PARENT + ending], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    # Where the tests themselves run in the background of a shell, an interrupt would be ignored in the child too.
+    heeding = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", PARENT + ending], stdout=subprocess.PIPE, text=True, cwd=ROOT, preexec_fn=heeding
+    )
     try:
         assert process.stdout is not None
         yield process, [int(pid) for pid in process.stdout.readline().split()]
