@@ -32,6 +32,8 @@ def lines(form: str = "{u},{i},{x}", head: str = "user,item,rating") -> bytes:
         ("{u},http://a.b/{i}?c=1;d:2,{x}", "user,item,rating", ","),
         ("{u};['a', 'b', {k}];{i};{x}", "userId;tags;itemId;stars", ";"),
         ("user {u},The Film {i},{x}", "", ","),
+        ("{u}，{i}，{x}", "用户，电影，评分", "，"),
+        ("{u}  The Film {i}  {x}", "", "  "),
     ],
 )
 def test_separators(form: str, head: str, separator: str) -> None:
@@ -117,6 +119,30 @@ def test_numbered_items_of_a_wide_table_are_a_header() -> None:
 def test_lines_of_many_megabytes_are_refused() -> None:
     with pytest.raises(RatingsError, match="line of more than 16 MB"):
         read_ratings(b"user,item,rating\n" + b"a" * 2**24 + b",b,1\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"-" * 20_000 + b"x",
+        b"a" + b" " * 20_000 + b"b",
+        b"u,m," + b"1" * 100_000,
+        b"u,m," + b"4 of " * 20_000,
+        b"u,m," + b"1." * 50_000,
+        b'u,"m,' * 2_000,
+        b"1 " + b"1:1 " * 20_000 + b"x",
+    ],
+    ids=["dashes", "blanks", "digits", "of", "points", "quotes", "pairs"],
+)
+def test_long_runs_of_one_sign_do_not_stall_the_reader(line: bytes) -> None:
+    table = read_ratings(lines() + b"\n" + line * 20 + b"\n" + (line + b"\n") * 20)
+    assert table.n_ratings == 45 and table.n_rows_dropped > 0
+
+
+def test_a_line_of_very_many_fields() -> None:
+    head = ",".join(["user", *(f"film {k}" for k in range(20_000))])
+    cells = "\n".join(f"u{k}," + ",".join(str((k + j) % 5 + 1) for j in range(20_000)) for k in range(3))
+    assert read_ratings(f"{head}\n{cells}\n".encode()).n_ratings == 60_000
 
 
 def test_rows_across_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,7 @@ def read(texts: list[str], counts: list[int] | None = None, **arguments: Any) ->
         (["4 stars", "1 star", "3 Sterne", "5点", "2分"], [4, 1, 3, 5, 2], True),
         (["4½", "½", "3"], [4.5, 0.5, 3], False),
         (["1 - bad", "2 - fair", "3 - good"], [1, 2, 3], True),
-        (["'4'", '"5"', '="3"'], [4, 5, 3], False),
+        (["'4'", '"5"', '="3"', "'2"], [4, 5, 3, 2], False),
         (["like", "Dislike", "LIKE "], [1, -1, 1], True),
         (["👍", "👎🏽", "👍🏻"], [1, -1, 1], True),
         (["yes", "no"], [1, -1], True),

@@ -14,7 +14,7 @@ from obmc.datasets.reader.words import NO_RATING, match
 from obmc.errors import RatingsError
 
 # Where two fit equally well the one listed first is taken; single spaces and colons occur inside dates and titles.
-SEPARATORS = (",", ";", "\t", "|", "::", "\x01", "\x1f", "||", "^", "~", "  ", " ", ":")
+SEPARATORS = (",", ";", "\t", "|", "::", "\x01", "\x1f", "||", "^", "~", "，", "；", "  ", " ", ":")
 LONGEST_LINE = 2**24
 HEAD, FURTHER, MOST_LINES = 2**17, 2**16, 5000
 PREAMBLE = 20

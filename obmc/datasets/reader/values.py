@@ -141,8 +141,9 @@ def _clean(text: str) -> str:
         text = "".join(str(unicodedata.digit(char)) if char.isdigit() and not char.isascii() else char for char in text)
     text = text.strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
-        text = text[1:-1].strip()
-    return text
+        return text[1:-1].strip()
+    # Spreadsheets mark a number that is kept as text by an apostrophe before it.
+    return text[1:] if text.startswith("'") and NUMBER.fullmatch(text[1:]) else text
 
 
 def _read_marked(
