@@ -70,7 +70,7 @@ def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
 
 def check_instance(name: str, value: Any, kind: type, what: str) -> None:
     """Raise ``ValueError`` unless ``value`` is a ``kind``; ``what`` says in words what ``name`` must be."""
-    if not isinstance(value, kind):
+    if isinstance(value, type) or not isinstance(value, kind):  # a class may have all that its instances must have
         raise ValueError(f"{name} must be {what}, got a {type(value).__name__}.")
 
 
