@@ -13,8 +13,7 @@ import obmc
 from obmc.constraints import ConstraintSet
 from obmc.links import Gaussian, Logistic
 from obmc.losses import FlippedLikelihood, Matching
-from obmc.observations import Observations
-from obmc.solvers import Completion, Progress, complete, minimise
+from obmc.solvers import Completion, Progress, complete, dispatch, minimise
 
 OBS = some_observations((20, 30), 200)
 CSET = ConstraintSet(10.0, 0.9)
@@ -31,17 +30,17 @@ def test_auto_is_admm_where_the_matrix_fits_and_the_result_says_so() -> None:
     assert done.message == "the certified gap is within the tolerance"
 
 
-def test_auto_is_factored_above_what_fits_and_dense_solvers_refuse() -> None:
-    rng = np.random.default_rng(0)
-    rows, cols = rng.permutation(5100)[:600], rng.integers(0, 5100, 600)
-    large = Observations(rows, cols, np.where(rows % 2 == cols % 2, 1, -1), (5100, 5100))
-    done = complete(large, Logistic(), ConstraintSet(30.0, 1.0), tol=1e-2, max_iter=5)
+def test_auto_is_factored_above_what_fits_and_dense_solvers_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "DENSE_LIMIT", 599)
+    done = complete(OBS, Logistic(), CSET)
     assert done.solver == "factored"
-    assert "clip" in done.message
-    assert np.abs(done.predict(rows, cols)).max() <= 1.0
+    assert done.message.endswith("the bound 0.9 was imposed only at the end, by a clip")
+    assert np.abs(done.predict(OBS.rows, OBS.cols)).max() <= 0.9
     for solver in ("admm", "spg"):
-        with pytest.raises(ValueError, match=r"at most 25,000,000 entries.*5100 x 5100; use 'factored' or 'auto'"):
-            complete(large, Logistic(), ConstraintSet(30.0, 1.0), solver=solver)
+        with pytest.raises(ValueError, match=r"at most 599 entries.*20 x 30; use 'factored' or 'auto'"):
+            complete(OBS, Logistic(), CSET, solver=solver)
+    monkeypatch.setattr(dispatch, "DENSE_LIMIT", 600)
+    assert complete(OBS, Logistic(), CSET).solver == "admm"
 
 
 def test_the_objective_is_the_negative_log_likelihood_of_the_signs() -> None:
