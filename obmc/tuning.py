@@ -215,14 +215,16 @@ def _significant(losses: Array, reference: Array) -> bool:
 
 
 def ridge_by_moments(loss: Matching, omega: Omega, variance: float) -> float | None:
-    """The ridge that the spread of the row and column means of the labels asks for; None where noise explains it.
+    """The ridge that the spread of the row and column means of the labels asks for; None where noise explains it all.
 
     With n_i labels of mean z_i in row i, noise variance s^2 and Q = sum_i n_i (z_i - z)^2 over R rows,
 
         E Q = (R - 1) s^2 + kappa^2 sigma^2 (n - sum_i n_i^2 / n),
 
     for effects of variance sigma^2 and kappa = h'(0); the ridge is ``ridge_unit`` / sigma^2 with the mean of the rows'
-    and the columns' sigma^2. None unless Q exceeds its mean under noise alone by ``STANDARD_ERRORS`` for either.
+    and the columns' sigma^2 (a low one where they are large, since h is flatter away from 0). Unless Q exceeds its mean
+    under noise alone by ``STANDARD_ERRORS`` for either it is that of the level alone, or None where the mean of all
+    labels is within as many of 1/2, too.
 
     Source: DerSimonian and Laird 1986.
     """
@@ -231,7 +233,7 @@ def ridge_by_moments(loss: Matching, omega: Omega, variance: float) -> float | N
     chance = min(max(mean, 0.0), 1.0)
     noise = chance * (1.0 - chance) + variance
     spread, found = 0.0, False
-    for index in (omega.rows, omega.cols):
+    for index in (omega.rows, omega.cols) if noise > 0.0 else ():
         count = np.bincount(index)
         seen = count[count > 0]
         sums = np.bincount(index, weights=labels - mean)[count > 0]
@@ -240,7 +242,11 @@ def ridge_by_moments(loss: Matching, omega: Omega, variance: float) -> float | N
         free = loss.n - float((seen.astype(np.float64) ** 2).sum()) / loss.n
         if free > 0.0:
             spread += 0.5 * max(excess, 0.0) * noise / (loss.link.max_density**2 * free)
-    return ridge_unit(loss.link, variance) / spread if found and spread > 0.0 else None
+    unit = ridge_unit(loss.link, variance)
+    if found and spread > 0.0:
+        return unit / spread
+    level = abs(mean - 0.5) > STANDARD_ERRORS * math.sqrt((0.25 + variance) / loss.n)
+    return RIDGES[-1] * unit if level else None
 
 
 def by_rule(
