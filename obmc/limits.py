@@ -101,3 +101,7 @@ def epsilons_between(low: float, high: float, points: int) -> tuple[float, ...]:
 def nearest_epsilon(value: float) -> float:
     """The stop of ``EPSILON_GRID`` that lies nearest in ratio."""
     return min(EPSILON_GRID, key=lambda stop: max(stop / value, value / stop))
+
+
+# Of a ledger a page shows this many of the latest releases; the sums are of all.
+LEDGER_ROWS = 10

@@ -130,6 +130,13 @@ class Setting:
         made = point.spec.build(point.epsilon)
         return made.guarantee(point.draw.link, point.cset, point.draw.shape).drawn(simulated=point.spec.is_private)
 
+    @property
+    def table(self) -> str:
+        """A name for the table of ratings that the run looks at, whatever is done with it."""
+        if self.data == SYNTHETIC:
+            return f"{self.data}, {self.size} x {self.size}, {100.0 * self.ratio:g} % observed, seed {self.seed}"
+        return self.data
+
     def clear(self) -> Setting:
         """The same without privacy; equal for all mechanisms and epsilons, so that one result serves them all."""
         return replace(self, mechanism=_CLEAR, epsilon=limits.EPSILON.default)

@@ -7,7 +7,7 @@ import streamlit as st
 from obmc.errors import DataNotFoundError
 from obmc.offers import Offer
 from obmc.single import Problem, Run, Setting, find_problem
-from pages.parts import controls, data_offer, facts, guarantee_card, likes, pictures, scores, waiting
+from pages.parts import controls, data_offer, facts, guarantee_card, ledger_card, likes, pictures, scores, waiting
 
 _SHOWN = "_playground_shown"
 
@@ -46,6 +46,7 @@ def show(problem: Problem, offer: Offer, setting: Setting, run: Run, clear: floa
     left, right = st.columns(2, gap="large")
     with left:
         guarantee(setting)
+        ledger_card.show(setting.table, setting, problem.train, setting.guarantee)
     with right:
         st.header("The solver")
         facts.show(run.facts)

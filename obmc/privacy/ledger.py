@@ -29,6 +29,12 @@ PURE_SUM = (
     "earlier results had been seen."
 )
 
+AS_IF_PRIVATE = (
+    "Every result with new noise is a release of its own, and releases add up; the same settings and seed are the same "
+    "draw and cost once. A matrix with noise on its entries is booked at its price for the whole output. Numbers "
+    "without noise beside it are not covered at all."
+)
+
 ADAPTIVE_SUM = (
     "With a delta among them the sums are a promise if all epsilons and deltas were fixed beforehand, or if a budget "
     "for both was. Where they were chosen after earlier results had been seen, and without such a budget, the sums "

@@ -298,3 +298,21 @@ def test_restaurants_show_accuracy_lines_and_what_a_person_likes(open_page, sett
     ranked = [names[col] for col in np.argsort(-found.estimate[5], kind="stable")]
     assert titles and not rated & set(titles)
     assert titles == [name for name in ranked if name not in rated][: len(titles)]
+
+
+def test_a_ledger_adds_up_what_was_looked_at_and_charges_no_draw_twice(open_page, settle):
+    at = open_page(PAGE, mech="inp", eps="1", **SMALL)
+
+    def ledger():
+        ledgers = at.session_state["_ledgers"]
+        assert len(ledgers) == 1
+        return next(iter(ledgers.values()))
+
+    assert ledger().epsilon == 1.0
+    at.run()
+    assert ledger().epsilon == 1.0
+    settle(at.number_input(key="eps").set_value(2.0).run())
+    assert ledger().epsilon == 3.0
+    tables = [table.value for table in at.table if "Whom" in table.value.index.names]
+    assert tables[0].loc["one rating's sign", "epsilon"] == "3"
+    assert any(f"a user with {ledger().largest_ratings} ratings" in whom for whom in tables[0].index)
