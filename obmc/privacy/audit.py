@@ -44,7 +44,9 @@ CANDIDATES = 20
 SELECTION = 0.25
 # Thousands of events compete for the choice. Intervals this wide keep a rare event that happened to look good on the
 # first quarter of the runs from winning.
-SELECTION_ERROR = 1e-6
+SELECTION_ERROR = 1e-8
+# Among events whose cautious bounds differ by less than this the smallest is taken: it is farther from the other world.
+SLACK = 0.02
 
 
 @dataclass(frozen=True)
@@ -255,9 +257,11 @@ def _choose_event(scores: tuple[Array, Array], n: int, delta: float) -> Event:
         for upward in (True, False):
             counts = [above[w] if upward else n - above[w] for w in (world, 1 - world)]
             bounds = _bound(counts[0], counts[1], n, delta, SELECTION_ERROR)
-            where = int(np.argmax(bounds))
-            if bounds[where] > best:
-                best, chosen = float(bounds[where]), Event(float(thresholds[where]), upward, world)
+            highest = float(bounds.max())
+            if highest > best:
+                close = np.flatnonzero(bounds >= highest - SLACK)
+                smallest = close[-1] if upward else close[0]
+                best, chosen = highest, Event(float(thresholds[smallest]), upward, world)
     return chosen
 
 
