@@ -240,7 +240,7 @@ class GradientPerturbation(Mechanism):
             paper_verdict="holds",
             difference="It holds under conditions that are not printed: nothing but the noised gradients may touch the "
             "ratings, and x has to lie in the box where a gradient is taken. Clamping at 0.5 does not lower the "
-            "sensitivity for the logistic link, and biases the estimate.",
+            "sensitivity for the logistic link, and biases the estimate; the rigorous calibration leaves it out.",
         )
 
     def _complete(

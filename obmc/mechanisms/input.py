@@ -87,9 +87,9 @@ class InputPerturbation(LocalMechanism):
             r"$T = ((1 + \bar Y)/2 - p)/(1 - 2p)$ has the variance $e^{\varepsilon}/(e^{\varepsilon} - 1)^2$.",
             paper_claim="signs reversed with probability 1/(1 + e^epsilon) satisfy epsilon-DP.",
             paper_verdict="holds",
-            difference="Its condition for two different probabilities lacks two of four inequalities (0.01 and 0.40 "
-            "pass at epsilon = 1, where the true value is 4.09), so equal ones alone are offered; and it asks for a "
-            "trusted server, which is not needed.",
+            difference="The paper's condition for two different probabilities lacks two of four inequalities (0.01 and "
+            "0.40 pass at epsilon = 1, where the true value is 4.09), so equal ones alone are offered; and the paper "
+            "asks for a trusted server, which is not needed.",
         )
 
     def _noised_labels(self, obs: Observations, link: Link, noise: Noise) -> Array:

@@ -153,7 +153,7 @@ class ObjectivePerturbation(LocalMechanism):
             above = accounting.paper_proven_from(link, alpha, self._halving)
             limit = f"from {number(above)} on it is proven" if math.isfinite(above) else "it is proven nowhere"
             difference = (
-                f"Its proof leaves out a ratio of curvatures, worth up to log R = {number(floor)} here: below "
+                f"The proof leaves out a ratio of curvatures, worth up to log R = {number(floor)} here: below "
                 f"epsilon = {number(below)} the claim is violated, {limit}, in between nobody knows."
             )
             if self.calibration == "displayed":
@@ -219,7 +219,7 @@ class ObjectivePerturbation(LocalMechanism):
 _GAUSSIAN_FORM = "objective perturbation of the Gaussian likelihood"
 _LOGISTIC_CLAIM = "Laplace noise of scale 1/epsilon in the objective makes the completed matrix epsilon-DP."
 _LOGISTIC_DIFFERENCE = (
-    "Its proof does not hold as printed, since it takes an exact minimiser without constraints for granted; but the "
+    "The proof does not hold as printed, since it takes an exact minimiser without constraints for granted; but the "
     "loss is linear in the bit, which gives the same number for any solver, and without a trusted server."
 )
 _GAUSSIAN_CLAIM = (

@@ -199,13 +199,14 @@ class OutputPerturbation(Mechanism):
             group="any change",
             entries=count,
             why=f"Each answer lies between -{number(alpha)} and {number(alpha)} before it is noised, whatever the "
-            f"ratings are, and noise of scale {scale} on each hides any change of all {count} together.",
+            f"ratings are, and noise of scale {scale} on each hides any change of all that are given.",
             formula=rf"$k = {count}$ entries in $[-\alpha, \alpha]$ have $L_1$ sensitivity at most $2\alpha k$: "
             rf"Laplace$(2\alpha k/\varepsilon) = {scale}$, against any change of the data.",
             paper_claim="Laplace noise of scale 2 alpha / epsilon on every entry makes the completed matrix "
             "epsilon-DP.",
             paper_verdict="false",
-            difference="Only the named entries are answered here, with noise that grows with their number.",
+            difference="It takes the range of one entry for the sensitivity of the whole matrix. Here only the named "
+            "entries are answered, with noise that grows with their number.",
         )
 
     def _ridge_guarantee(self, link: Link, cset: ConstraintSet) -> Guarantee:
@@ -234,7 +235,8 @@ class OutputPerturbation(Mechanism):
             paper_claim="Laplace noise of scale 2 alpha / epsilon on every entry makes the completed matrix "
             "epsilon-DP.",
             paper_verdict="false",
-            difference="Here the sensitivity of the whole matrix is bounded, which takes a ridge and much more noise.",
+            difference="It takes the range of one entry for the sensitivity of the whole matrix. Here that sensitivity "
+            "is bounded, by a ridge, and costs much more noise.",
         )
 
     # The release --------------------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from obmc.errors import check_choice, check_integer
 from obmc.privacy import accounting
 from obmc.privacy.noise import check_delta
@@ -76,20 +78,23 @@ RELEASABLE = "It may be released: the statement covers everything that leaves th
 
 
 def number(value: float) -> str:
-    """A privacy parameter for a reader: four significant digits, no exponent unless it is very small or large."""
+    """A privacy parameter for a reader: four significant digits, without an exponent unless it is extreme."""
     if math.isinf(value):
         return "infinite"
-    if value != 0.0 and (abs(value) < 1e-3 or abs(value) >= 1e7):
+    if value != 0.0 and (abs(value) < 1e-7 or abs(value) >= 1e12):
         return f"{value:.3g}"
+    if abs(value) < 1e-3:
+        return np.format_float_positional(float(f"{value:.3g}"), trim="-")
     return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
 def odds(epsilon: float) -> str:
-    """e^eps as a factor for a reader: how often an adversary's odds about one rating can be multiplied."""
+    """e^eps as a factor for a reader: how often an adversary's odds about one rating can be multiplied, rounded up."""
     if epsilon >= math.log(1e6):
         return "more than a million"
     factor = math.exp(epsilon)
-    return f"{factor:,.0f}" if factor >= 99.5 else f"{factor:.2g}" if factor >= 1.95 else f"{factor:.3g}"
+    decimals = 0 if factor > 99.0 else 1 if factor > 1.9 else 2
+    return f"{math.ceil(factor * 10**decimals * (1.0 - 1e-12)) / 10**decimals:,.{decimals}f}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +246,7 @@ class Guarantee:
             return "No privacy"
         what = "one entry fixed in advance" if self.scope == "entry" else "the whole output"
         if self.entries is not None:
-            what = f"the {self.entries} named {'entry' if self.entries == 1 else 'entries'}"
+            what = "the one named entry" if self.entries == 1 else f"the {self.entries} named entries"
         level = f"epsilon = {number(self.epsilon)}"
         if self.delta > 0.0:
             level += f", delta = {number(self.delta)}"
@@ -349,10 +354,8 @@ class Guarantee:
                 f"= {number(self.total_epsilon)} only."
             )
         if self.entries is not None:
-            return (
-                f"This is said of the {self.entries} answers together, and of nothing else: "
-                "no other entry may be shown."
-            )
+            answers = "one answer" if self.entries == 1 else f"{self.entries} answers together"
+            return f"This is said of the {answers}, and of nothing else: no other entry may be shown."
         return "This is said of everything that leaves the mechanism together, and of whatever is made of it later."
 
     def _person(self) -> str:

@@ -131,14 +131,22 @@ class TestWords:
         assert "The paper states: the matrix is private. This is false. It is not." in text
 
     @pytest.mark.parametrize(
-        ("epsilon", "factor"), [(0.1, "1.11"), (1.0, "2.7"), (2.0, "7.4"), (5.0, "148"), (99.0, "more than a million")]
+        ("epsilon", "factor"), [(0.1, "1.11"), (1.0, "2.8"), (2.0, "7.4"), (5.0, "149"), (99.0, "more than a million")]
     )
     def test_odds(self, epsilon, factor):
         assert words.odds(epsilon) == factor
 
     @pytest.mark.parametrize(
         ("value", "text"),
-        [(1.0, "1"), (0.30000000000000004, "0.3"), (1e-5, "1e-05"), (158_6126.0, "1,586,126"), (math.inf, "infinite")],
+        [
+            (1.0, "1"),
+            (0.30000000000000004, "0.3"),
+            (1e-5, "0.00001"),
+            (1.25e-6, "0.00000125"),
+            (1e-9, "1e-09"),
+            (158_6126.0, "1,586,126"),
+            (math.inf, "infinite"),
+        ],
     )
     def test_number(self, value, text):
         assert words.number(value) == text

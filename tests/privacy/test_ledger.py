@@ -195,7 +195,7 @@ class TestStatement:
         assert "also where later ones were chosen after earlier results" in book.statement
         book.book(guarantee(1.0, delta=1e-6, group="gaussian", multiplier=3.0))
         assert "promise nothing" in book.statement
-        assert "delta = 1e-06" in book.statement
+        assert "delta = 0.000001" in book.statement
 
     def test_round_trip(self):
         book = ledger(epsilon_budget=5.0, delta_budget=1e-4)
