@@ -32,6 +32,11 @@ Array = NDArray[np.float64]
 SHARES = (0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.55, 0.75, 1.0)
 RIDGES = (0.5, 1.0, 2.0, 4.0, 8.0, 1000.0)
 STANDARD_ERRORS = 2.0
+# What a part must show without folds before it is taken: effects a spread of means this many standard errors above
+# noise, a low-rank part a larger norm than so many draws of noise. Strict, since structure that is not there costs an
+# error several times that of zeros where labels are noisy, and structure that is missed at most that of zeros.
+SPREAD_ERRORS = 3.0
+NOISES, NOISES_OF_LARGE, NOISES_OF_RULE = 40, 8, 3
 # Small data need many folds, so that a fold's training set is nearly all of them; for large ones few are enough.
 FOLDS, FOLDS_OF_LARGE, LARGE = 10, 4, 20_000
 TOLERANCE = 1e-3
@@ -104,6 +109,9 @@ def cross_validated(
     Effects alone are tried at several ridges; if they beat zeros by ``STANDARD_ERRORS``, low-rank parts are tried
     beside the best of them, else without effects. Radii grow until one is clearly or two in a row are worse than the
     best. The minimum by itself would overfit: with few or very noisy labels it is seldom the zeros that it should be.
+    The best of several candidates passes two standard errors too often by chance, and the folds share their noise, so
+    each part must also be seen without folds: effects in the spread of the means (``ridge_by_moments``), a low-rank
+    part in a gradient whose spectral norm exceeds that of all draws of noise alone (``NOISES``).
 
     Parameters
     ----------
@@ -161,14 +169,41 @@ def cross_validated(
     tried.append(best)
     unit = ridge_unit(loss.link, variance)
     found = _path(((share * unit, 0.0) for share in RIDGES), score, parts, keep_starts=False, stopped=lambda: stopped)
-    if found is not None and _significant(found[1], best_losses):
+    seen = found is not None and ridge_by_moments(loss, omega, variance) is not None
+    if found is not None and seen and _significant(found[1], best_losses):
         best_losses, best = found[1], _candidate(found[0][0], 0.0, found[1], zeros)
-    if low_rank and not stopped:
+    if low_rank and not stopped and _exceeds_noise(loss, omega, best.ridge, variance, rng):
         radii = ((best.ridge, share * cset.tau) for share in SHARES)
         found = _path(radii, score, parts, keep_starts=True, stopped=lambda: stopped)
         if found is not None and _significant(found[1], best_losses):
             best = _candidate(found[0][0], found[0][1], found[1], zeros)
     return Structure(best, tuple(tried))
+
+
+def _exceeds_noise(
+    loss: Matching, omega: Omega, ridge: float | None, variance: float, rng: np.random.Generator
+) -> bool:
+    """Whether effects leave a gradient with a larger spectral norm than all draws of noise."""
+    fit, size, _ = _rest(loss, omega, ridge, 0.0, None)
+    level = _noise_level(loss.link, fit, variance)
+    number = NOISES if loss.n <= LARGE else NOISES_OF_LARGE
+    return all(size > _norm(omega, level * rng.choice((-1.0, 1.0), size=loss.n)) for _ in range(number))
+
+
+def _rest(
+    loss: Matching, omega: Omega, ridge: float | None, radius: float, start: FactoredOutcome | None
+) -> tuple[Array, float, FactoredOutcome]:
+    """The fit on Omega, the norm of the gradient that it leaves, and the outcome to start the next one from."""
+    problem = Problem(loss, omega, ConstraintSet(max(radius, 1e-12), None), effects=ridge, low_rank=radius > 0.0)
+    outcome = factored(problem, TOLERANCE, 200, None, start, certify=False)
+    fit = FactoredEstimate(outcome.left, outcome.right, outcome.effects, None).at(omega.rows, omega.cols)
+    return fit, _norm(omega, loss.gradient(fit)), outcome
+
+
+def _noise_level(link: Link, fit: Array, variance: float) -> Array:
+    """The standard deviation of the labels that a fit implies: sqrt(h (1 - h) + v)."""
+    chance = link.probability(fit)
+    return np.sqrt(chance * (1.0 - chance) + variance)
 
 
 def _path(
@@ -223,7 +258,7 @@ def ridge_by_moments(loss: Matching, omega: Omega, variance: float) -> float | N
 
     for effects of variance sigma^2 and kappa = h'(0); the ridge is ``ridge_unit`` / sigma^2 with the mean of the rows'
     and the columns' sigma^2 (a low one where they are large, since h is flatter away from 0). Unless Q exceeds its mean
-    under noise alone by ``STANDARD_ERRORS`` for either it is that of the level alone, or None where the mean of all
+    under noise alone by ``SPREAD_ERRORS`` for either it is that of the level alone, or None where the mean of all
     labels is within as many of 1/2, too.
 
     Source: DerSimonian and Laird 1986.
@@ -238,14 +273,14 @@ def ridge_by_moments(loss: Matching, omega: Omega, variance: float) -> float | N
         seen = count[count > 0]
         sums = np.bincount(index, weights=labels - mean)[count > 0]
         excess = float((sums**2 / seen).sum()) / noise - (len(seen) - 1)
-        found |= excess > STANDARD_ERRORS * math.sqrt(2.0 * max(len(seen) - 1, 1))
+        found |= excess > SPREAD_ERRORS * math.sqrt(2.0 * max(len(seen) - 1, 1))
         free = loss.n - float((seen.astype(np.float64) ** 2).sum()) / loss.n
         if free > 0.0:
             spread += 0.5 * max(excess, 0.0) * noise / (loss.link.max_density**2 * free)
     unit = ridge_unit(loss.link, variance)
     if found and spread > 0.0:
         return unit / spread
-    level = abs(mean - 0.5) > STANDARD_ERRORS * math.sqrt((0.25 + variance) / loss.n)
+    level = abs(mean - 0.5) > SPREAD_ERRORS * math.sqrt((0.25 + variance) / loss.n)
     return RIDGES[-1] * unit if level else None
 
 
@@ -275,26 +310,19 @@ def by_rule(
     if not low_rank:
         return Structure(Candidate(ridge, 0.0))
 
-    def rest(labels: Matching, radius: float, start: FactoredOutcome | None) -> tuple[Array, float, FactoredOutcome]:
-        """The fit on Omega, the norm of the gradient that it leaves, and the outcome to start the next one from."""
-        problem = Problem(labels, omega, ConstraintSet(max(radius, 1e-12), None), effects=ridge, low_rank=radius > 0.0)
-        outcome = factored(problem, TOLERANCE, 200, None, start, certify=False)
-        fit = FactoredEstimate(outcome.left, outcome.right, outcome.effects, None).at(omega.rows, omega.cols)
-        return fit, _norm(omega, labels.gradient(fit)), outcome
-
-    fit, size, start = rest(loss, 0.0, None)
+    fit, size, start = _rest(loss, omega, ridge, 0.0, None)
+    level = _noise_level(loss.link, fit, variance)
     chance = loss.link.probability(fit)
-    level = np.sqrt(chance * (1.0 - chance) + variance)
-    noised = (Matching(loss.link, chance + level * rng.choice((-1.0, 1.0), size=loss.n)) for _ in range(3))
-    noise = float(np.median([rest(labels, 0.0, None)[1] for labels in noised]))
+    noised = (Matching(loss.link, chance + level * rng.choice((-1.0, 1.0), size=loss.n)) for _ in range(NOISES_OF_RULE))
+    noise = float(np.median([_rest(labels, omega, ridge, 0.0, None)[1] for labels in noised]))
     if size <= noise:
         return Structure(Candidate(ridge, 0.0))
     low, high = 0.0, cset.tau
-    if rest(loss, high, start)[1] > noise:
+    if _rest(loss, omega, ridge, high, start)[1] > noise:
         return Structure(Candidate(ridge, high))
     while high - low > max(0.1 * high, 1e-3 * cset.tau):
         middle = 0.5 * (low + high)
-        _, size, outcome = rest(loss, middle, start)
+        _, size, outcome = _rest(loss, omega, ridge, middle, start)
         if size > noise:
             low, start = middle, outcome
         else:
