@@ -21,7 +21,7 @@ def page() -> None:
     except ValueError as error:
         st.error(str(error))
         return
-    sweeps.buttons(plan)
+    live = sweeps.buttons(plan)
     running = sweeps.find()
     if running is None:
         st.info("Choose mechanisms and a range of epsilon, then compute: the chart grows draw by draw.")
@@ -29,7 +29,7 @@ def page() -> None:
     if running.plan != plan:
         st.caption("The chart is of what was computed last; the controls now say something else.")
     tradeoff_chart.switches()
-    if running.is_live:
+    if live:
         tradeoff_chart.live()
     else:
         tradeoff_chart.show(running)

@@ -10,6 +10,7 @@ import pytest
 
 from obmc.datasets import DATA_SETS, is_available
 from obmc.datasets.registry import find_data_home
+from obmc.experiments import draws
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -49,4 +50,7 @@ def empty_data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "data-home"
     home.mkdir()
     monkeypatch.setenv("OBMC_DATA_HOME", str(home))
+    # A process keeps the draws it used last; with another data home they would stand for data that are not there.
+    draws._kept.cache_clear()
+    draws._movielens.cache_clear()
     return home

@@ -147,16 +147,21 @@ def _whole(place, bound: limits.Range, key: str, label: str, help: str) -> int:
     )
 
 
-def buttons(plan: Plan) -> None:
-    """Compute, and while something is computed, cancel."""
+def buttons(plan: Plan) -> bool:
+    """Compute, and while something is computed, cancel; returns whether it can be cancelled.
+
+    The page goes by the answer: a job that ends a moment later would leave a button behind that nothing takes away.
+    """
     before = find()
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Compute", type="primary", icon=":material/play_arrow:", key="compute"):
             start(plan)
             before = find()
-        if before is not None and before.is_live:
+        live = before is not None and before.is_live
+        if live:
             st.button("Cancel", icon=":material/stop:", key="cancel", on_click=cancel)
         st.caption(f"{plan.runs:,} runs.")
+    return live
 
 
 def start(plan: Plan) -> None:
