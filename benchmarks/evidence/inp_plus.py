@@ -1,21 +1,16 @@
 """InP+ against its targets: ML-100K (u1), the paper's synthetic setting, and the processor time that it takes.
 
-What is measured is kept line by line in build/evidence/inp_plus.jsonl, so that a stopped run goes on where it was;
-``make clean`` removes the file, after which everything is measured anew. Every line is labelled with the version of
-the measurement; raise it whenever the estimator changes.
+What is measured is kept line by line in build/evidence/inp_plus.jsonl, so that a stopped run goes on where it was.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from _kept import Kept
 
 from obmc import metrics
 from obmc.constraints import ConstraintSet
@@ -26,8 +21,8 @@ from obmc.mechanisms import Clear, InputPerturbationPlus
 from obmc.observations import Observations
 from obmc.solvers import Completion
 
+# To be raised whenever the estimator changes.
 VERSION = 1
-KEPT = Path(__file__).resolve().parents[2] / "build" / "evidence" / "inp_plus.jsonl"
 TAU = float(np.sqrt(943 * 1682))
 TOLERANCE = 1e-3
 
@@ -41,35 +36,8 @@ ARE_AT_MOST = 1.05
 ARE_AT_80 = {4.0: 0.85, 10.0: 0.80}
 
 
-class Kept:
-    """Measured lines by their key, and the file that they are in."""
-
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._path = path
-        self._lines: dict[str, dict[str, Any]] = {}
-        if path.is_file():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                # The last line of a killed run may be cut short.
-                try:
-                    entry = json.loads(line)
-                except json.JSONDecodeError:
-                    continue
-                self._lines[json.dumps(entry["key"])] = entry["value"]
-
-    def of(self, key: list[Any], measure: Callable[[], dict[str, float]]) -> dict[str, float]:
-        """What was measured under this key, measured now if it was not."""
-        name = json.dumps([VERSION, *key])
-        if name not in self._lines:
-            print(*key, file=sys.stderr, flush=True)
-            self._lines[name] = measure()
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"key": [VERSION, *key], "value": self._lines[name]}) + "\n")
-        return self._lines[name]
-
-
 def main() -> int:
-    kept, missed = Kept(KEPT), []
+    kept, missed = Kept("inp_plus", VERSION), []
     print("# InP+: measured against its targets\n")
     missed += films(kept)
     missed += made_up(kept)
