@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -368,7 +368,7 @@ def complete_structure(
             solver="none",
             message="zeros: held-out labels gave no structure a gain above two standard errors",
         )
-    return minimise(
+    done = minimise(
         loss,
         omega,
         loss.link,
@@ -380,6 +380,7 @@ def complete_structure(
         effects=chosen.ridge,
         low_rank=chosen.radius > 0.0,
     )
+    return done if chosen.radius > 0.0 else replace(done, tau=0.0)
 
 
 def _norm(omega: Omega, data: Array) -> float:

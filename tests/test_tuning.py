@@ -126,6 +126,7 @@ def test_effects_alone_tries_no_radius() -> None:
         structure = tuned(loss, omega, CSET, 0.0, np.random.default_rng(0), low_rank=False)
         assert structure.chosen.radius == 0.0
         assert all(candidate.radius == 0.0 for candidate in structure.tried)
+        assert complete_structure(loss, omega, CSET, structure, tol=1e-2).tau == 0.0
 
 
 def test_the_search_can_be_stopped_and_keeps_what_is_known() -> None:

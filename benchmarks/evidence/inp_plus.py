@@ -59,7 +59,7 @@ def films(kept: Kept) -> list[str]:
             "accuracy": metrics.sign_accuracy(done, data.test),
             "log_loss": metrics.log_loss(done, data.test),
             "auc": metrics.auc(done, data.test),
-            "radius": done.tau if low_rank else 0.0,
+            "radius": done.tau,
             "gap": done.gap,
             "seconds": seconds,
         }
