@@ -101,6 +101,13 @@ def test_extra_fields_after_the_rating_are_left_out() -> None:
     assert table.n_ratings == 45 and table.n_rows_dropped == 0 and "extra fields" in table.notes[0]
 
 
+def test_an_id_that_looks_like_a_command_is_an_id() -> None:
+    table = read_ratings(
+        lines().replace(b"u3,m2", b"@RELATION,m2").replace(b"u4,m2", b"#4,m2").replace(b"u5,m2", b"sep=,m2")
+    )
+    assert {"@RELATION", "#4", "sep="} <= set(table.users) and table.n_ratings == 45 and table.notes == ()
+
+
 def test_titles_before_the_header_and_a_second_header_line() -> None:
     table = read_ratings(b"Export of 1.2.2024\n\nAll ratings, complete\n" + lines())
     assert table.n_ratings == 45 and table.notes == ("Lines skipped before the header: 2.",)

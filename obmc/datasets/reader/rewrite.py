@@ -19,7 +19,8 @@ def as_plain_table(data: bytes) -> tuple[bytes, list[str]]:
         return _matrix_market(data)
     if re.fullmatch(r"\d+:", filled[0]) and any(re.match(r"\d+[,;\t]", line) for line in filled[1:3]):
         return _blocks(data)
-    if any(re.match("@relation", line, re.IGNORECASE) for line in filled[:50]):
+    told = [line.casefold() for line in filled if not line.startswith("%")]
+    if told and told[0].startswith("@relation") and any(line.startswith("@attribute") for line in told):
         return _arff(data)
     if all(_is_quoted_whole(line) for line in filled[:-1] or filled):
         return _unquoted(data)
