@@ -26,17 +26,17 @@ Array = NDArray[np.float64]
 CALIBRATIONS = ("rigorous", "paper")
 # Barzilai-Borwein lengths come from noised gradients and are nearly random; they are kept within these multiples of
 # 1/L, which are fixed beforehand.
-SHORTEST, LONGEST = 0.1, 10.0
+SHORTEST, LONGEST = 0.01, 1.0
 # The projections are this exact (relative residuals): finer ones cost several times as much and change the estimate by
 # about one per cent of its error, far below the noise.
 PROJECTION_TOL = 1e-2
 
 
 class FixedStep:
-    """gamma = 1/L, public."""
+    """gamma, the same for every step and public."""
 
-    def __init__(self, curvature: float) -> None:
-        self._length = 1.0 / curvature
+    def __init__(self, length: float) -> None:
+        self._length = length
 
     def length(self, x: Array, gradient: Array) -> float:
         return self._length
@@ -135,8 +135,9 @@ class GradientPerturbation(Mechanism):
         None for Laplace noise, else in (0, 1) for Gaussian noise.
     calibration
         "paper": the likelihood, Barzilai-Borwein lengths from noised gradients within fixed bounds, the last iterate.
-        "rigorous": the matching loss (the likelihood for the logistic link), the fixed step 1/L, the mean of the
-        iterates. Both start at zero, and neither has a line search or a stopping rule: those would look at the data.
+        "rigorous": the matching loss (the likelihood for the logistic link), a fixed public step of at most 1/L (see
+        ``step_length``), the mean of the iterates.
+        Both start at zero, and neither has a line search or a stopping rule: those would look at the data.
 
     Source: paper, section 4.3, Algorithm 2; Balle and Wang 2018.
     """
@@ -197,6 +198,15 @@ class GradientPerturbation(Mechanism):
             return math.sqrt(2.0) * self.iterations * sensitivity / self.epsilon
         return sensitivity * self.multiplier
 
+    def step_length(self, link: Link, cset: ConstraintSet) -> float:
+        """gamma = min(1/L, alpha / s), the rigorous calibration's fixed step: s is the standard deviation of the noise.
+
+        A step of alpha / s is carried across half the box by its noise alone; a longer one would land far outside the
+        constraints, to be projected back at many times the cost and no gain. Public: it depends on no rating.
+        """
+        longest = 1.0 / link.max_density
+        return longest if cset.alpha is None else min(longest, cset.alpha / self.noise_std(link, cset))
+
     def noised(self, values: Array, sensitivity: float, rounding: float, noise: Noise) -> Array:
         """One noisy answer: ``values`` plus the noise of one of K looks; ``rounding`` 0 says that they are bits."""
         if self.delta is not None:
@@ -255,7 +265,7 @@ class GradientPerturbation(Mechanism):
         if self.calibration == "paper":
             steps: Steps = BarzilaiBorwein(link.max_density if self.uses_matching(link) else 1.0 / link.sigma**2)
         else:
-            steps = FixedStep(link.max_density)
+            steps = FixedStep(self.step_length(link, cset))
         fits = oracle.omega.shape[0] * oracle.omega.shape[1] <= DENSE_LIMIT
         if options.solver in ("admm", "spg") and not fits:
             raise ValueError(

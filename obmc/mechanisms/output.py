@@ -31,6 +31,8 @@ DEFAULT_RIDGE = 1.0
 DEFAULT_DELTA = 1e-5
 # The relative gap that the ridge variant's sensitivity counts on: fixed in advance, about 1 % of it at 100 x 100.
 RIDGE_GAP = 1e-8
+# Of the projection of a noised matrix, relative residuals.
+PROJECTION_TOL = 1e-5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,7 +291,7 @@ class OutputPerturbation(Mechanism):
     def postprocessed(self, matrix: Array, cset: ConstraintSet) -> Array:
         """The noised matrix after ``postprocess``."""
         if self.postprocess == "project":
-            return cset.project(matrix, tol=1e-6)
+            return cset.project(matrix, tol=PROJECTION_TOL)
         if self.postprocess == "rank":
             assert self.rank is not None
             left, values, right = np.linalg.svd(matrix, full_matrices=False)

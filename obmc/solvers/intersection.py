@@ -8,6 +8,8 @@ the points change little, and a call then costs a few decompositions instead of 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,7 +42,7 @@ class IntersectionProjector:
         self.ball_part: Array = np.zeros(shape)
         self._ball = NuclearProjector(cset.tau, shape)
         self._z: Array = np.zeros(shape)
-        self._rho = 1.0
+        self._rho = 0.0  # not yet chosen
 
     @property
     def decompositions(self) -> int:
@@ -57,6 +59,10 @@ class IntersectionProjector:
             projected = self._ball.project(matrix)
             self.ball_part = matrix - projected
             return projected
+        if rho == 0.0:
+            # A point far outside the box has a dual of its own size, and a penalty of that ratio reaches it at once.
+            distance = float(np.linalg.norm(matrix)) / (cset.alpha * math.sqrt(matrix.size))
+            rho = distance if distance > 2.0 else 1.0
         dual = self.ball_part * (stretch / rho)
         x = z
         for iteration in range(1, max_iter + 1):

@@ -44,11 +44,9 @@ class DenseIterate:
         self._places = omega.flat
         self._cset = cset
         self._tol = tol
-        self._projector = IntersectionProjector(cset, omega.shape)
         self._matrix: Array = np.zeros(omega.shape)
         self._total: Array = np.zeros(omega.shape)
         self._steps = 0
-        self._before = 1.0
 
     @property
     def on_omega(self) -> Array:
@@ -57,10 +55,9 @@ class DenseIterate:
     def step(self, gradient: Array, length: float) -> None:
         moved = self._matrix.copy()
         moved.reshape(-1)[self._places] -= length * gradient
-        stretch = length / self._before if self._steps else 1.0
-        self._matrix = self._projector.project(moved, tol=self._tol, stretch=stretch)
+        # A noised gradient has little in common with the one before, and so have the duals: no warm start.
+        self._matrix = IntersectionProjector(self._cset, moved.shape).project(moved, tol=self._tol)
         self._total += self._matrix
-        self._before = length
         self._steps += 1
 
     def last(self) -> Estimate:

@@ -165,7 +165,7 @@ class TestOracle:
                 return self._rng.normal(0.0, 1.0, len(x))
 
         iterate = DenseIterate(observations().omega, CSET, tol=1e-2)
-        grap.descend(Answers(), iterate, grap.FixedStep(0.25), 5, callback=None)
+        grap.descend(Answers(), iterate, grap.FixedStep(4.0), 5, callback=None)
         assert np.abs(iterate.mean().dense()).max() > 0.0
         assert "obs" not in inspect.signature(grap.descend).parameters
 

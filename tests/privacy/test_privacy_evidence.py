@@ -112,12 +112,11 @@ def test_one_entry_of_the_top_matrix(report):
 
 
 def test_one_entry_of_the_projected_matrix(report):
-    bridge = obmc.datasets.bridge(40)
+    bridge = obmc.datasets.bridge(30)
     mechanism = obmc.OutputPerturbation(epsilon=1.0, calibration="paper", postprocess="project")
-    audit = obmc.audit(
-        mechanism, bridge.observations, LOGISTIC, bridge.constraints, entry=bridge.entry, statistic="final", tol=1e-5
-    )
-    report("OutP, one entry of the projected matrix, bridge 40 x 40, nominal 1", "above 1", f"{audit.lower_bound:.3f}")
+    options = {"entry": bridge.entry, "statistic": "final", "tol": 1e-5, "runs": 1000}
+    audit = obmc.audit(mechanism, bridge.observations, LOGISTIC, bridge.constraints, **options)
+    report("OutP, one entry of the projected matrix, bridge 30 x 30, nominal 1", "above 1", f"{audit.lower_bound:.3f}")
     assert audit.lower_bound > 1.0
 
 
