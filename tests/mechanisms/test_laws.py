@@ -378,15 +378,16 @@ class TestOutput:
         assert found == pytest.approx(50.0, abs=0.1)
 
 
+@pytest.fixture(scope="module")
+def large():
+    rng = np.random.default_rng(0)
+    rows, cols = rng.integers(0, 9_000, 4_000), rng.integers(0, 9_000, 4_000)
+    keep = np.unique(rows * 9_000 + cols, return_index=True)[1]
+    return obmc.Observations(rows[keep], cols[keep], rng.choice([-1, 1], len(keep)), (9_000, 9_000))
+
+
 class TestHeldAsFactors:
     """Large matrices: no mechanism forms one densely."""
-
-    @pytest.fixture(scope="class")
-    def large(self):
-        rng = np.random.default_rng(0)
-        rows, cols = rng.integers(0, 9_000, 4_000), rng.integers(0, 9_000, 4_000)
-        keep = np.unique(rows * 9_000 + cols, return_index=True)[1]
-        return obmc.Observations(rows[keep], cols[keep], rng.choice([-1, 1], len(keep)), (9_000, 9_000))
 
     @pytest.mark.parametrize(
         "mechanism",

@@ -60,8 +60,15 @@ def behind_the_wall():
         "GraP": [("logistic", {}), ("logistic", {"calibration": "paper"}), ("gaussian", {}),
                  ("gaussian", {"calibration": "paper"}), ("gaussian", {"delta": 1e-5}), ("logistic", {"clip": 0.2}),
                  ("gaussian", {"calibration": "paper", "delta": 1e-5})],
+        "InP+": [("logistic", {}), ("gaussian", {}), ("logistic", {"low_rank": False}),
+                 ("gaussian", {"tuning": "rule"})],
     }  # fmt: skip
-    made = {"InP": obmc.InputPerturbation, "ObjP": obmc.ObjectivePerturbation, "GraP": obmc.GradientPerturbation}
+    made = {
+        "InP": obmc.InputPerturbation,
+        "InP+": obmc.InputPerturbationPlus,
+        "ObjP": obmc.ObjectivePerturbation,
+        "GraP": obmc.GradientPerturbation,
+    }
     solves = [
         ({"solver": "admm"}, CSET), ({"solver": "spg"}, CSET), ({"solver": "factored"}, CSET),
         ({"solver": "auto", "tol": 1e-2}, CSET), ({"max_iter": 3}, CSET),
@@ -72,6 +79,8 @@ def behind_the_wall():
         for link, options in settings:
             for solve, cset in solves:
                 if label == "GraP" and "max_iter" in solve:
+                    continue
+                if label == "InP+" and (solve.get("solver") not in ("admm", "factored") or cset is BALL):
                     continue
                 if cset is BALL and label == "GraP" and link == "gaussian" and options.get("calibration") == "paper":
                     continue
@@ -258,6 +267,7 @@ class TestWhatAReleaseCarries:
 
 ALLOWED = [
     ("logistic", obmc.InputPerturbation(epsilon=1.0)),
+    ("gaussian", obmc.InputPerturbationPlus(epsilon=1.0, tuning="rule")),
     ("gaussian", obmc.InputPerturbation(epsilon=1.0, calibration="paper")),
     ("logistic", obmc.ObjectivePerturbation(epsilon=1.0)),
     ("logistic", obmc.ObjectivePerturbation(epsilon=1.0, calibration="paper")),
