@@ -36,7 +36,7 @@ STANDARD_ERRORS = 2.0
 # noise, a low-rank part a larger norm than so many draws of noise. Strict, since structure that is not there costs an
 # error several times that of zeros where labels are noisy, and structure that is missed at most that of zeros.
 SPREAD_ERRORS = 3.0
-NOISES, NOISES_OF_LARGE, NOISES_OF_RULE = 40, 8, 3
+NOISES, NOISES_OF_LARGE, NOISES_OF_RULE = 20, 8, 3
 # Small data need many folds, so that a fold's training set is nearly all of them; for large ones few are enough.
 FOLDS, FOLDS_OF_LARGE, LARGE = 10, 4, 20_000
 TOLERANCE = 1e-3
@@ -141,7 +141,7 @@ def cross_validated(
     zeros = loss.values(np.zeros(n))
     tried: list[Candidate] = []
     count = 0
-    stopped = len(parts) < 2
+    stopped = number < 2
 
     def score(ridge: float | None, radius: float, starts: list[FactoredOutcome | None]) -> Array | None:
         """Held-out losses of a structure, shape (n,); the folds' solutions replace ``starts``. None when stopped."""
@@ -168,14 +168,14 @@ def cross_validated(
     best, best_losses = Candidate(None, 0.0, float(zeros.mean()), 0.0, 0.0), zeros
     tried.append(best)
     unit = ridge_unit(loss.link, variance)
-    found = _path(((share * unit, 0.0) for share in RIDGES), score, parts, keep_starts=False, stopped=lambda: stopped)
-    seen = found is not None and ridge_by_moments(loss, omega, variance) is not None
-    if found is not None and seen and _significant(found[1], best_losses):
+    ridges = ((share * unit, 0.0) for share in RIDGES)
+    found = _path(ridges, score, best_losses, len(parts), keep_starts=False)
+    if found is not None and ridge_by_moments(loss, omega, variance) is not None:
         best_losses, best = found[1], _candidate(found[0][0], 0.0, found[1], zeros)
     if low_rank and not stopped and _exceeds_noise(loss, omega, best.ridge, variance, rng):
         radii = ((best.ridge, share * cset.tau) for share in SHARES)
-        found = _path(radii, score, parts, keep_starts=True, stopped=lambda: stopped)
-        if found is not None and _significant(found[1], best_losses):
+        found = _path(radii, score, best_losses, len(parts), keep_starts=True)
+        if found is not None:
             best = _candidate(found[0][0], found[0][1], found[1], zeros)
     return Structure(best, tuple(tried))
 
@@ -209,29 +209,33 @@ def _noise_level(link: Link, fit: Array, variance: float) -> Array:
 def _path(
     structures: Iterable[tuple[float | None, float]],
     score: Callable[[float | None, float, list[FactoredOutcome | None]], Array | None],
-    parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+    reference: Array,
+    folds: int,
     *,
     keep_starts: bool,
-    stopped: Callable[[], bool],
 ) -> tuple[tuple[float | None, float], Array] | None:
-    """The best structure of a path with its held-out losses; the path ends where they have clearly passed it."""
-    best: tuple[tuple[float | None, float], Array] | None = None
+    """The best structure, with its held-out losses, of those on a path that beat ``reference``; None if none does.
+
+    The path ends where it has clearly passed its best, or where ``score`` stops.
+    """
+    found: tuple[tuple[float | None, float], Array] | None = None
+    least: Array | None = None
     worse = 0
-    starts: list[FactoredOutcome | None] = [None] * len(parts)
-    for ridge, radius in structures:
-        if stopped():
-            break
-        losses = score(ridge, radius, starts if keep_starts else [None] * len(parts))
+    starts: list[FactoredOutcome | None] = [None] * folds
+    for structure in structures:
+        losses = score(*structure, starts if keep_starts else [None] * folds)
         if losses is None:
             break
-        if best is None or losses.mean() < best[1].mean():
-            best, worse = ((ridge, radius), losses), 0
+        if _significant(losses, reference) and (found is None or losses.mean() < found[1].mean()):
+            found = structure, losses
+        if least is None or losses.mean() < least.mean():
+            least, worse = losses, 0
         else:
             # One clearly worse, or two worse at all: the loss is convex in the radius, up to noise.
-            worse += 2 if _significant(best[1], losses) else 1
+            worse += 2 if _significant(least, losses) else 1
             if worse >= 2:
                 break
-    return best
+    return found
 
 
 def _candidate(ridge: float | None, radius: float, losses: Array, zeros: Array) -> Candidate:
