@@ -146,6 +146,8 @@ def cross_validated(
     def score(ridge: float | None, radius: float, starts: list[FactoredOutcome | None]) -> Array | None:
         """Held-out losses of a structure, shape (n,); the folds' solutions replace ``starts``. None when stopped."""
         nonlocal count, stopped
+        if stopped:
+            return None
         held_out = np.zeros(n)
         for k, (train, test) in enumerate(parts):
             problem = Problem(
