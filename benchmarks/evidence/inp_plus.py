@@ -31,6 +31,8 @@ ACCURACY_OF_CLEAR = 0.726
 BELOW_EFFECTS = 0.002
 CPU_SECONDS = 20.0
 DRAWS, DRAWS_AT_ONE, DRAWS_SYNTHETIC = 10, 3, 40
+# How strict the choice of structure is was set by looking at draws of seed 0, so what is reported is of other draws.
+SEED = 1
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 ARE_AT_MOST = 1.05
 ARE_AT_80 = {4.0: 0.85, 10.0: 0.80}
@@ -182,10 +184,13 @@ def made_up(kept: Kept) -> list[str]:
 
 
 def relative_error(link: Link, ratio: float, epsilon: float, draw: int) -> dict[str, float]:
-    # The draws of a sweep with seed 0.
-    problem = synthetic(ratio=ratio, link=link, rng=data_seed(0, draw))
+    problem = synthetic(ratio=ratio, link=link, rng=data_seed(SEED, draw))
     cset = ConstraintSet.for_rank((100, 100))
-    done = InputPerturbationPlus(epsilon=epsilon).release(problem.observations, link, cset, rng=draw + 1000).completion
+    done = (
+        InputPerturbationPlus(epsilon=epsilon)
+        .release(problem.observations, link, cset, rng=data_seed(SEED + 1000, draw))
+        .completion
+    )
     return {"are": metrics.average_relative_error(done, problem.truth), "zeros": float(done.solver == "none")}
 
 

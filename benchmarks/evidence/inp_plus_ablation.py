@@ -180,7 +180,8 @@ def restaurants(epsilon: float, draw: int) -> dict[str, float]:
 
 def made_up(effects: bool, epsilon: float, draw: int) -> dict[str, float]:
     """100 x 100, 80 % observed: the paper's matrix of rank 1 within 1, or with effects of variance 1/4 added to it."""
-    seed = data_seed(0, draw)
+    # Not seed 0, on which the choice of structure was made as strict as it is.
+    seed = data_seed(1, draw)
     problem = synthetic(ratio=0.8, link=LINK, rng=seed)
     truth, obs = problem.truth, problem.observations
     if effects:
