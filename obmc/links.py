@@ -53,6 +53,9 @@ class Link(Protocol):
     def potential(self, x: ArrayLike) -> Array:
         """A(x) with A' = h; convex. A(x) - z x is the matching loss of a label z."""
 
+    def potential_sum(self, x: Array) -> float:
+        """The sum of A over all entries of x."""
+
     @property
     def potential_at_zero(self) -> float: ...
 
@@ -117,6 +120,17 @@ class Logistic:
     def potential(self, x: ArrayLike) -> Array:
         """A(x) = log(1 + e^x)."""
         return np.logaddexp(0.0, np.asarray(x, dtype=np.float64))
+
+    def potential_sum(self, x: Array) -> float:
+        """By max(x, 0) + log(1 + e^-|x|), one logarithm for the product of 512 factors in [1, 2]."""
+        total = 0.0
+        for begin in range(0, len(x), 65_536):
+            part = x[begin : begin + 65_536]
+            factors = np.exp(-np.abs(part))
+            factors += 1.0
+            total += float(np.maximum(part, 0.0).sum())
+            total += float(np.log(np.multiply.reduceat(factors, np.arange(0, len(part), 512))).sum())
+        return total
 
     @property
     def potential_at_zero(self) -> float:
@@ -196,6 +210,10 @@ class Gaussian:
         """A(x) = x Phi(x / sigma) + sigma phi(x / sigma)."""
         values = np.asarray(x, dtype=np.float64)
         return values * self.probability(values) + self.sigma**2 * self.density(values)
+
+    def potential_sum(self, x: Array) -> float:
+        """The sum of A over all entries of x."""
+        return float(self.potential(x).sum())
 
     @property
     def potential_at_zero(self) -> float:

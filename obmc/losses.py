@@ -42,6 +42,9 @@ class Loss(Protocol):
     def values(self, x: Array) -> Array:
         """l_k(x_k), shape (n,)."""
 
+    def total(self, x: Array) -> float:
+        """The sum over k of l_k(x_k)."""
+
     def gradient(self, x: Array) -> Array:
         """l_k'(x_k), shape (n,)."""
 
@@ -101,6 +104,9 @@ class Matching:
 
     def values(self, x: Array) -> Array:
         return self.link.potential(x) - self.labels * x
+
+    def total(self, x: Array) -> float:
+        return self.link.potential_sum(x) - float(self.labels @ x)
 
     def gradient(self, x: Array) -> Array:
         return self.link.probability(x) - self.labels
@@ -166,6 +172,9 @@ class Likelihood:
     def values(self, x: Array) -> Array:
         plain = -self.link.log_probability(self.signs * x)
         return plain if self.tilt is None else plain + self.tilt * x
+
+    def total(self, x: Array) -> float:
+        return float(self.values(x).sum())
 
     def gradient(self, x: Array) -> Array:
         plain = -self.signs * self.link.score(self.signs * x)
@@ -253,6 +262,9 @@ class FlippedLikelihood:
 
     def values(self, x: Array) -> Array:
         return -self._pieces(self.signs * x)[0]
+
+    def total(self, x: Array) -> float:
+        return float(self.values(x).sum())
 
     def gradient(self, x: Array) -> Array:
         u = self.signs * x

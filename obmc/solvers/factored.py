@@ -68,23 +68,25 @@ def factored(
     """
     began = time.perf_counter()
     pattern = Positions(problem.omega)
-    model = Model(problem, pattern, problem.loss.select(pattern.order))
+    model = Model(problem, pattern, pattern.arranged(problem.loss))
     convex = is_convex(problem.loss, None)
     started = () if start is None else (start.left, start.right, start.effects)
     descent = Descent(model, problem.cset.tau, *started)
     scale = model.loss.scale
     lower, promise, next_look, done, iteration = -math.inf, math.inf, 4, False, 0
-    message, note = "the iteration limit was reached", ""
+    message, note, excess = "the iteration limit was reached", "", 0.0
 
     def look(force: bool) -> None:
         """Bring the level to its optimum and the lower bound up to date, if that can close the gap (or by force)."""
-        nonlocal lower, promise, note
+        nonlocal lower, promise, note, excess
         descent.move_to(*model.levelled(descent.point, descent.gradient))
         point, gradient = descent.point, descent.gradient
         pattern.set(gradient)
         fit, radius = model.bound_without_norm(point, gradient), problem.cset.tau if model.low_rank else 0.0
         estimate = descent.block.norm_estimate(point, model.ridge) if radius else 0.0
-        promise = (point.objective - max(fit - radius * estimate, lower)) / scale
+        # What the last bound found outside of the block is forgotten by and by, as the block turns towards it.
+        promise = (point.objective - max(fit - radius * estimate * (1.0 + excess), lower)) / scale
+        excess *= 0.5
         if not certify or not (force or promise <= tol):
             return
         found = Bound(0.0)
@@ -92,6 +94,7 @@ def factored(
             # A slack of the norm moves the bound by tau times it: a quarter of the tolerance is spent on it.
             slack = 0.25 * tol * scale / radius
             found = spectral_norm_bound(pattern.matrix, point.left, point.right, model.ridge, slack)
+            excess = max(found.value / max(estimate, 1e-300) - 1.0, 0.0)
         if fit - radius * found.value > lower:
             lower, note = fit - radius * found.value, found.note
 

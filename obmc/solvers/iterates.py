@@ -91,9 +91,9 @@ class FactoredIterate:
         self._positions.set(gradient[self._positions.order])
         # A noised gradient has little in common with the one before: the block starts anew, with the present X in it.
         block = Block(self._positions, self._cset.tau)
-        block.start_from(self._point.left)
-        left, right = block.project(self._point, 1.0, length)
-        self._point = Point(left, right, self._point.effects, self._positions.values(left, right), 0.0)
+        block.start_from(self._point.left, self._point.right)
+        left, right = block.project_whole(self._point, 1.0, length)
+        self._point = Point(left, right, self._point.effects, self._positions.values(left, right, None), 0.0)
         self._history.append((left, right))
 
     def last(self) -> Estimate:
