@@ -42,8 +42,7 @@ Array = NDArray[np.float64]
 STATISTICS = ("transcript", "final")
 CANDIDATES = 20
 SELECTION = 0.25
-# Thousands of events compete for the choice. Intervals this wide keep a rare event that happened to look good on the
-# first quarter of the runs from winning.
+# Intervals this wide keep a rare event that happened to look good on the first quarter of the runs from winning.
 SELECTION_ERROR = 1e-8
 # Among events whose cautious bounds differ by less than this the smallest is taken: it is farther from the other world.
 SLACK = 0.02
@@ -134,7 +133,7 @@ class Audit:
         """False and true positive rates of all thresholds on all runs, from (0, 0) to (1, 1), for a plot."""
         zero, one = self.scores
         thresholds = np.unique(np.concatenate([zero, one]))[::-1]
-        rates = [_counts_above(values, thresholds) / len(values) for values in (zero, one)]
+        rates = [_share(values, thresholds, upward=True) for values in (zero, one)]
         false, true = (np.concatenate([[0.0], rate, [1.0]]) for rate in rates)
         # World 1 may be the one with the smaller scores; the curve is drawn above the diagonal.
         return (false, true) if float(np.trapezoid(true, false)) >= 0.5 else (true, false)
@@ -201,7 +200,9 @@ def audit(
     scores = _collect(attack, count, SimulatedNoise(for_noise), callback)
     error = (1.0 - level) / tried / 2.0
     first = round(SELECTION * count)
-    event = _choose_event((scores[0][:first], scores[1][:first]), count - first, statement.delta)
+    event = _choose_event(
+        (scores[0][:first], scores[1][:first]), count - first, statement.delta, error, attack.is_ratio
+    )
     hits = [int(event.happens(values[first:]).sum()) for values in scores]
     true_hits, false_hits = hits[event.speaks_for], hits[1 - event.speaks_for]
     evaluated = count - first
@@ -239,30 +240,45 @@ def _bound(true_hits: NDArray, false_hits: NDArray, n: int, delta: float, error:
         return np.maximum(np.where(low > delta, np.log((low - delta) / up), 0.0), 0.0)
 
 
-def _counts_above(values: Array, thresholds: Array) -> Array:
-    return (len(values) - np.searchsorted(np.sort(values), thresholds, side="left")).astype(np.float64)
+def _choose_event(scores: tuple[Array, Array], n: int, delta: float, error: float, is_ratio: bool) -> Event:
+    """The event whose bound is expected to be largest on the ``n`` runs of the rest.
 
-
-def _choose_event(scores: tuple[Array, Array], n: int, delta: float) -> Event:
-    """The event whose (cautious) bound would be largest if the ``n`` runs of the rest behaved like these."""
-    values_seen = np.unique(np.concatenate(scores))
+    Where the score is the log-likelihood ratio S of the two worlds, the probability of an event in the other world is
+    that of its own world weighted by e^-S, so that even rare events are judged well. Elsewhere it is counted, and the
+    intervals are widened: thousands of events compete, and some look good by luck.
+    """
+    seen = np.unique(np.concatenate(scores))
     # Half way between two values that were seen: where the worlds hardly overlap, both keep their distance.
-    thresholds = (values_seen[1:] + values_seen[:-1]) / 2.0
-    if len(thresholds) == 0:
-        return Event(math.inf, True, 1)
-    size = len(scores[0])
-    above = [np.round(_counts_above(values, thresholds) * (n / size)).astype(np.int64) for values in scores]
+    thresholds = (seen[1:] + seen[:-1]) / 2.0
     best, chosen = -1.0, Event(math.inf, True, 1)
+    if len(thresholds) == 0:
+        return chosen
     for world in (0, 1):
         for upward in (True, False):
-            counts = [above[w] if upward else n - above[w] for w in (world, 1 - world)]
-            bounds = _bound(counts[0], counts[1], n, delta, SELECTION_ERROR)
+            if is_ratio and upward != (world == 1):
+                continue
+            own = n * _share(scores[world], thresholds, upward)
+            if is_ratio:
+                weights = np.exp(np.minimum(-scores[1] if upward else scores[0], 700.0))
+                other = np.minimum(n * _share(scores[world], thresholds, upward, weights), n)
+                bounds = _bound(own, other, n, delta, error)
+            else:
+                other = n * _share(scores[1 - world], thresholds, upward)
+                bounds = _bound(own, other, n, delta, SELECTION_ERROR)
             highest = float(bounds.max())
             if highest > best:
                 close = np.flatnonzero(bounds >= highest - SLACK)
                 smallest = close[-1] if upward else close[0]
                 best, chosen = highest, Event(float(thresholds[smallest]), upward, world)
     return chosen
+
+
+def _share(values: Array, thresholds: Array, upward: bool, weights: Array | None = None) -> Array:
+    """The (weighted) mean of ``values >= threshold``, or of ``< threshold``, for every threshold."""
+    order = np.argsort(values)
+    mass = np.ones(len(values)) if weights is None else weights[order]
+    below = np.concatenate([[0.0], np.cumsum(mass)])[np.searchsorted(values[order], thresholds, side="left")]
+    return (float(mass.sum()) - below if upward else below) / len(values)
 
 
 # The attacks ------------------------------------------------------------------------------------------------------
@@ -282,11 +298,15 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """How one run is reduced to a number, ``score(world, noise)``; ``exact`` is the pair's true loss, or nan."""
+    """How one run is reduced to a number, ``score(world, noise)``; ``exact`` is the pair's true loss, or nan.
+
+    ``is_ratio``: the score is the log-likelihood ratio of what is observed, world 1 against world 0.
+    """
 
     observed: str
     exact: float
     score: Callable[[int, Noise], float]
+    is_ratio: bool = False
 
 
 def _attack(
@@ -364,6 +384,7 @@ def _attack_output(
             "the answers about the named entries",
             exact,
             lambda world, noise: _laplace_ratio(mechanism.answered(solutions[world], cset, noise), clean, std),
+            is_ratio=True,
         )
 
     def released(world: int, noise: Noise) -> Array:
@@ -384,7 +405,9 @@ def _attack_output(
             lambda world, noise: float(np.vdot(released(world, noise), direction)),
         )
     ratio = _gaussian_ratio if mechanism.uses_ridge else _laplace_ratio
-    return Attack("the released matrix", exact, lambda world, noise: ratio(released(world, noise), clean, std))
+    return Attack(
+        "the released matrix", exact, lambda world, noise: ratio(released(world, noise), clean, std), is_ratio=True
+    )
 
 
 def _laplace_ratio(values: Array, means: list[Array], std: float) -> float:
@@ -429,7 +452,7 @@ def _attack_gradient(
         means = [mechanism.clamped_gradient(asked, np.full(len(asked), y), link) for y in (sign, -sign)]
         return ratio(np.array(oracle.answered), means, std)
 
-    return Attack("all noised gradients at the flipped entry", math.nan, score)
+    return Attack("all noised gradients at the flipped entry", math.nan, score, is_ratio=True)
 
 
 def _choose_entry(

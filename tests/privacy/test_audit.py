@@ -157,7 +157,7 @@ class TestProcedure:
     def test_the_event_is_chosen_on_the_first_quarter_only(self, small):
         found = run(obmc.InputPerturbation(epsilon=1.0), small)
         first = [scores[:500] for scores in found.scores]
-        assert audit_module._choose_event((first[0], first[1]), 1500, 0.0) == found.event
+        assert audit_module._choose_event((first[0], first[1]), 1500, 0.0, 0.025, is_ratio=False) == found.event
 
     def test_delta_lowers_the_bound(self):
         hits = np.array([300]), np.array([3])
