@@ -22,7 +22,7 @@ from obmc.observations import Observations
 from obmc.solvers import Completion
 
 # To be raised whenever the estimator changes.
-VERSION = 1
+VERSION = 2
 TAU = float(np.sqrt(943 * 1682))
 TOLERANCE = 1e-3
 
