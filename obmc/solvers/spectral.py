@@ -57,11 +57,14 @@ def spectral_norm_bound(
             return Bound(spectral_norm(matrix.toarray() + weight * (left @ right.T)))
         gram = (matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix).toarray()
         return Bound(math.sqrt(max(float(np.linalg.eigvalsh(gram)[-1]), 0.0)) * (1.0 + side * ROUNDING))
-    wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
-    near, far = (left, right) if matrix.shape[0] <= matrix.shape[1] else (right, left)
+    # Made once: every new view of a sparse matrix is checked index by index.
+    transposed = matrix.T
+    wide, tall, near, far = matrix, transposed, left, right
+    if matrix.shape[0] > matrix.shape[1]:
+        wide, tall, near, far = transposed, matrix, right, left
 
     def gram_times(vector: Array) -> Array:
-        across = wide.T @ vector
+        across = tall @ vector
         if weight:
             across += weight * (far @ (near.T @ vector))
         image: Array = wide @ across
@@ -80,9 +83,11 @@ def spectral_norm_bound(
         basis[step - 1] = vector
         image = gram_times(vector)
         diagonal[step - 1] = float(image @ vector)
-        # Orthogonalised against all before, twice: the theorem is about exact arithmetic.
-        for _ in range(2):
-            image -= basis[:step].T @ (basis[:step] @ image)
+        image -= diagonal[step - 1] * vector
+        if step > 1:
+            image -= off[step - 2] * basis[step - 2]
+        # And once more against all before: the theorem is about exact arithmetic.
+        image -= basis[:step].T @ (basis[:step] @ image)
         size = float(np.linalg.norm(image))
         error = (constant / (2 * step - 1)) ** 2
         exhausted = step == side or size <= 1e-14 * max(float(diagonal[:step].max()), 1e-300)
