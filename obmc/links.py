@@ -110,7 +110,9 @@ class Logistic:
     def probability_and_density(self, x: ArrayLike) -> tuple[Array, Array]:
         """h and h' = h (1 - h)."""
         probability = self.probability(x)
-        return probability, probability * (1.0 - probability)
+        density = 1.0 - probability
+        density *= probability
+        return probability, density
 
     def score_and_curvature(self, x: ArrayLike) -> tuple[Array, Array]:
         """s = h(-x) and h' = s (1 - s)."""

@@ -109,14 +109,17 @@ class Matching:
         return self.link.potential_sum(x) - float(self.labels @ x)
 
     def gradient(self, x: Array) -> Array:
-        return self.link.probability(x) - self.labels
+        slope = self.link.probability(x)
+        slope -= self.labels
+        return slope
 
     def curvature(self, x: Array) -> Array:
         return self.link.density(x)
 
     def slopes(self, x: Array) -> tuple[Array, Array]:
-        probability, density = self.link.probability_and_density(x)
-        return probability - self.labels, density
+        slope, density = self.link.probability_and_density(x)
+        slope -= self.labels
+        return slope, density
 
     def select(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Matching:
         return Matching(self.link, self.labels[keep])

@@ -73,15 +73,15 @@ def factored(
     started = () if start is None else (start.left, start.right, start.effects)
     descent = Descent(model, problem.cset.tau, *started)
     scale = model.loss.scale
-    lower, promise, next_look, done, iteration = -math.inf, math.inf, 4, False, 0
+    lower, promise, next_look, done, iteration = -math.inf, math.inf, 3 if start is None else 2, False, 0
     message, note, excess = "the iteration limit was reached", "", 0.0
 
     def look(force: bool) -> None:
         """Bring the level to its optimum and the lower bound up to date, if that can close the gap (or by force)."""
         nonlocal lower, promise, note, excess
-        descent.move_to(*model.levelled(descent.point, descent.gradient))
+        if certify:
+            descent.move_to(*model.levelled(descent.point, descent.gradient))
         point, gradient = descent.point, descent.gradient
-        pattern.set(gradient)
         fit, radius = model.bound_without_norm(point, gradient), problem.cset.tau if model.low_rank else 0.0
         estimate = descent.block.norm_estimate(point, model.ridge) if radius else 0.0
         # What the last bound found outside of the block is forgotten by and by, as the block turns towards it.
