@@ -66,6 +66,10 @@ class Shifted:
         return self.inner.scale
 
     @property
+    def infimum(self) -> float:
+        return self.inner.infimum
+
+    @property
     def max_curvature(self) -> float:
         return self.inner.max_curvature
 
@@ -74,6 +78,9 @@ class Shifted:
 
     def values(self, x: Array) -> Array:
         return self.inner.values(self.offset + x)
+
+    def total(self, x: Array) -> float:
+        return float(self.values(x).sum())
 
     def gradient(self, x: Array) -> Array:
         return self.inner.gradient(self.offset + x)
