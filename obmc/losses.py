@@ -33,6 +33,10 @@ class Loss(Protocol):
         """f(0) of the noise-free loss: public, positive, the unit of the relative gap."""
 
     @property
+    def infimum(self) -> float:
+        """A lower bound of the sum over all x: 0, or -inf where noised labels or a tilt pull at it."""
+
+    @property
     def max_curvature(self) -> float:
         """sup l'', the Lipschitz constant of the gradient, entry by entry."""
 
@@ -94,6 +98,11 @@ class Matching:
     @property
     def scale(self) -> float:
         return self.n * self.link.potential_at_zero
+
+    @property
+    def infimum(self) -> float:
+        # A(x) >= max(x, 0) >= z x for z in [0, 1].
+        return 0.0 if bool(np.all((self.labels >= 0.0) & (self.labels <= 1.0))) else -math.inf
 
     @property
     def max_curvature(self) -> float:
@@ -164,6 +173,10 @@ class Likelihood:
         return self.n * math.log(2.0)
 
     @property
+    def infimum(self) -> float:
+        return 0.0 if self.tilt is None else -math.inf
+
+    @property
     def max_curvature(self) -> float:
         # Logistic: h' <= 1/4. Gaussian: r' < 1, so 1/sigma^2 is the supremum.
         return 0.25 if self.link.name == "logistic" else 1.0 / self.link.sigma**2
@@ -228,6 +241,10 @@ class FlippedLikelihood:
     @property
     def scale(self) -> float:
         return self.n * math.log(2.0)
+
+    @property
+    def infimum(self) -> float:
+        return 0.0
 
     @property
     def max_curvature(self) -> float:

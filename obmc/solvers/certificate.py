@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from obmc.constraints import ConstraintSet
 from obmc.losses import Loss, is_convex
 from obmc.observations import Omega
+from obmc.solvers.level import balanced
 from obmc.solvers.parts import BallPart, EffectsPart, Feasible, Part
 
 Array = NDArray[np.float64]
@@ -121,12 +122,15 @@ class Certificate:
 
         G1 is ``ball_part`` where ``inside`` is False and the gradient itself where it is True: strictly within the box
         an optimum owes the box nothing, and an error costs less in the spectral norm of G1 than in the l1 norm of G2.
-        Without a box G1 is all of the gradient.
+        Without a box G1 is all of the gradient, and with a free level it must sum to zero (``obmc.solvers.level``).
         """
         cset = self.problem.cset
         point = matrix if self._convex_everywhere else cset.clip(matrix)
         if cset.alpha is None and self.problem.effects is not None:
-            point = point + _balancing_shift(self.problem, point)
+            shift, _, found = balanced(self.problem.loss, point.reshape(-1)[self.problem.omega.flat])
+            if not found:
+                return
+            point = point + shift
         gradient = self.problem.gradient(point)
         value = self.problem.objective(point) - float(np.vdot(gradient, point))
         if cset.alpha is None:
@@ -138,16 +142,3 @@ class Certificate:
         if cset.alpha is not None:
             value -= cset.alpha * float(np.abs(gradient - held).sum())
         self.bound = max(self.bound, value)
-
-
-def _balancing_shift(problem: Problem, point: Array) -> float:
-    """The t for which the gradient at P + t sums to zero: without a box the free level allows no other P."""
-    values = point.reshape(-1)[problem.omega.flat]
-    shift = 0.0
-    for _ in range(50):
-        total = float(problem.loss.gradient(values + shift).sum())
-        step = total / max(float(problem.loss.curvature(values + shift).sum()), 1e-300)
-        shift -= min(max(step, -1.0), 1.0)
-        if abs(step) < 1e-14:
-            break
-    return shift

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from obmc.losses import is_convex
 from obmc.solvers.certificate import Problem
 from obmc.solvers.completion import Callback, Progress
+from obmc.solvers.level import UNBOUNDED
 from obmc.solvers.lowrank import Descent, Model, Positions
 from obmc.solvers.parts import Effects
 from obmc.solvers.spectral import Bound, spectral_norm_bound
@@ -73,14 +74,18 @@ def factored(
     started = () if start is None else (start.left, start.right, start.effects)
     descent = Descent(model, problem.cset.tau, *started)
     scale = model.loss.scale
-    lower, promise, next_look, done, iteration = -math.inf, math.inf, 3 if start is None else 2, False, 0
-    message, note, excess = "the iteration limit was reached", "", 0.0
+    lower, promise, next_look, done, iteration = model.loss.infimum, math.inf, 3 if start is None else 2, False, 0
+    message, note, excess, bounded = "the iteration limit was reached", "", 0.0, True
 
     def look(force: bool) -> None:
         """Bring the level to its optimum and the lower bound up to date, if that can close the gap (or by force)."""
-        nonlocal lower, promise, note, excess
+        nonlocal lower, promise, note, excess, bounded
         if certify:
-            descent.move_to(*model.levelled(descent.point, descent.gradient))
+            levelled, gradient, found = model.levelled(descent.point, descent.gradient)
+            if not found:
+                bounded = lower > -math.inf
+                return
+            descent.move_to(levelled, gradient)
         point, gradient = descent.point, descent.gradient
         fit, radius = model.bound_without_norm(point, gradient), problem.cset.tau if model.low_rank else 0.0
         estimate = descent.block.norm_estimate(point, model.ridge) if radius else 0.0
@@ -89,33 +94,40 @@ def factored(
         excess *= 0.5
         if not certify or not (force or promise <= tol):
             return
-        found = Bound(0.0)
+        norm = Bound(0.0)
         if radius:
             # A slack of the norm moves the bound by tau times it: a quarter of the tolerance is spent on it.
             slack = 0.25 * tol * scale / radius
-            found = spectral_norm_bound(pattern.matrix, point.left, point.right, model.ridge, slack)
-            excess = max(found.value / max(estimate, 1e-300) - 1.0, 0.0)
-        if fit - radius * found.value > lower:
-            lower, note = fit - radius * found.value, found.note
+            norm = spectral_norm_bound(pattern.matrix, point.left, point.right, model.ridge, slack)
+            excess = max(norm.value / max(estimate, 1e-300) - 1.0, 0.0)
+        if fit - radius * norm.value > lower:
+            lower, note = fit - radius * norm.value, norm.note
 
     for iteration in range(1, max_iter + 1):
         moved = descent.step()
         gap = math.nan
         if convex and (iteration >= next_look or iteration == max_iter):
-            look(iteration == max_iter)
+            # At a large radius all labels are fitted, and the loss's own lower bound is enough.
+            if descent.point.objective - lower > tol * scale:
+                look(iteration == max_iter)
+            else:
+                promise = 0.0
             gap = max(descent.point.objective - lower, 0.0) / scale if certify else math.nan
             done = gap <= tol if certify else promise <= tol
             # Far from the end few iterations are worth a look, near it every one.
             next_look = iteration + (1 if promise <= 3.0 * tol else 3)
         elif not convex:
-            done = moved <= tol
+            done = moved <= tol and not descent.block.is_short
+        if not bounded:
+            message = UNBOUNDED
+            break
         if done:
             message = "the gap is within the tolerance" if convex else "the step is within the tolerance"
             break
         if callback is not None and callback(Progress(iteration, max_iter, gap)) is False:
             message = "stopped by the callback"
             break
-    if convex and not done:
+    if convex and bounded and not done:
         look(True)
     point = descent.point
     return FactoredOutcome(

@@ -18,6 +18,7 @@ from obmc.constraints import simplex_threshold
 from obmc.losses import Loss
 from obmc.observations import Omega
 from obmc.solvers.certificate import Problem
+from obmc.solvers.level import balanced
 from obmc.solvers.parts import Effects
 
 Array = NDArray[np.float64]
@@ -29,7 +30,7 @@ FIRST_BLOCK = 8
 # Products by blocks pay where a row of blocks holds this many entries per observed one; sizes fit the second cache.
 DENSE_RATIO, DENSE_CHUNK, CHUNK = 12, 300_000, 65_536
 # The factors and their work space may take this many numbers; a solution that wants more is not of low rank.
-LARGEST_FACTORS = 400_000_000
+LARGEST_FACTORS = 100_000_000
 
 
 class RankTooLargeError(ValueError):
@@ -132,13 +133,15 @@ class Point:
 class Block:
     """The leading singular subspace of low rank + sparse, kept and adapted from one step to the next.
 
-    ``basis`` spans it on the matrix's longer side, orthogonalised is the shorter one, where that is cheap.
+    ``basis`` spans it on the matrix's longer side, orthogonalised is the shorter one, where that is cheap. ``is_short``
+    says that the last projection may have missed singular values above its threshold.
     """
 
     def __init__(self, pattern: Positions, tau: float) -> None:
         self.pattern = pattern
         self.tau = tau
         self.decompositions = 0
+        self.is_short = True
         self.most = min(pattern.shape)
         self._wide = pattern.shape[1] > pattern.shape[0]
         self._width = min(FIRST_BLOCK, self.most)
@@ -177,7 +180,8 @@ class Block:
         # Some values below the threshold show that none above it was missed, and the more there are beyond them, the
         # faster the block turns into the leading subspace.
         wanted = max(rank + max(6, rank // 3), FIRST_BLOCK)
-        if theta == 0.0 or rank > len(singular) - 3:
+        self.is_short = (theta == 0.0 or rank > len(singular) - 3) and len(singular) < self.most
+        if self.is_short:
             wanted = max(wanted, int(1.5 * len(singular)) + 8)
         self._width = min(wanted, self.most)
         self.basis = near[:, : self._width]
@@ -190,7 +194,7 @@ class Block:
         """The projection itself: the block grows until it holds every singular value above the threshold."""
         while True:
             factors = self.project(point, shrink, length)
-            if self._width <= self.basis.shape[1]:
+            if not self.is_short:
                 return factors
 
     def _turned(
@@ -323,21 +327,15 @@ class Model:
             fit -= float(rows @ rows + cols @ cols) / (2.0 * self.penalty)
         return fit
 
-    def levelled(self, point: Point, gradient: Array) -> tuple[Point, Array]:
-        """The point with its level made optimal, and the gradient there, which sums to zero as the bound needs."""
+    def levelled(self, point: Point, gradient: Array) -> tuple[Point, Array, bool]:
+        """The point with its level made optimal, the gradient there, which sums to zero, and whether there is one."""
         if self.penalty is None:
-            return point, gradient
-        shift, values = 0.0, point.values
-        for _ in range(50):
-            gradient, curvature = self.loss.slopes(values)
-            step = min(max(float(gradient.sum()) / max(float(curvature.sum()), 1e-300), -1.0), 1.0)
-            if abs(step) < 1e-12:
-                break
-            shift -= step
-            values = point.values + shift
+            return point, gradient, True
+        shift, gradient, found = balanced(self.loss, point.values)
+        values = point.values + shift
         effects = Effects(point.effects.level + shift, point.effects.rows, point.effects.cols)
         objective = self.loss.total(values) + 0.5 * self.penalty * effects.squares
-        return Point(point.left, point.right, effects, values, objective), gradient
+        return Point(point.left, point.right, effects, values, objective), gradient, found
 
 
 def origin(shape: tuple[int, int], n: int) -> Point:
