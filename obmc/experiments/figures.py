@@ -20,7 +20,7 @@ import obmc
 from obmc.datasets.registry import DATA_SETS, load
 from obmc.errors import check_choice
 from obmc.experiments.store import FixedStore
-from obmc.experiments.sweep import FIELDS, Row, Sweep
+from obmc.experiments.sweep import FIELDS, Point, Row, Sweep
 
 # Repetitions of the paper: on synthetic data, on real data, and against the observation ratio.
 SYNTHETIC_DRAWS = 40
@@ -33,6 +33,8 @@ EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
 RATIO_EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 RATIOS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
+# What a table of results has of each run before the columns of ``FIELDS``: its key in a store, and its two seeds.
+ORIGIN = ("key", "data_seed", "noise_seed")
 _SETTINGS = tuple(
     name
     for name in FIELDS
@@ -185,12 +187,17 @@ def shipped_store() -> FixedStore:
     return FixedStore(shipped_tables())
 
 
-def keys_of(sweep: Sweep) -> dict[tuple[Any, ...], str]:
-    """The store's keys of a sweep's runs by their settings: shipped tables have them in a column ``key``."""
-    return {tuple(point.settings_row()[name] for name in _SETTINGS): point.key for point in sweep.points()}
+def points_of(sweep: Sweep) -> dict[tuple[Any, ...], Point]:
+    """A sweep's runs by their settings, for what a table of results says of each beside its row (``ORIGIN``)."""
+    return {tuple(point.settings_row()[name] for name in _SETTINGS): point for point in sweep.points()}
+
+
+def origin_of(point: Point) -> dict[str, Any]:
+    """The columns ``ORIGIN`` of a run."""
+    return {"key": point.key, "data_seed": point.data_seed, "noise_seed": point.noise_seed}
 
 
 def settings_of(row: Row) -> tuple[Any, ...]:
-    """The settings of a row's run, as ``keys_of`` has them."""
+    """The settings of a row's run, as ``points_of`` has them."""
     entry: Mapping[str, Any] = row
     return tuple(entry[name] for name in _SETTINGS)

@@ -20,7 +20,7 @@ from obmc.datasets.synthetic import MAX_ENTRIES, SyntheticProblem
 from obmc.errors import check_choice, check_integer, check_number
 from obmc.experiments.measures import MEASURES, find_measure
 from obmc.experiments.mechanisms import MechanismSpec
-from obmc.experiments.seeds import canonical, noise_seed
+from obmc.experiments.seeds import canonical, data_seed, noise_seed
 from obmc.links import Gaussian, Link, Logistic
 from obmc.observations import Observations
 from obmc.solvers.dispatch import SOLVERS
@@ -447,6 +447,11 @@ class Point:
     def cset(self) -> ConstraintSet:
         """The constraint set of the estimator."""
         return ConstraintSet(self.settings.tau, self.draw.alpha)
+
+    @property
+    def data_seed(self) -> int:
+        """The seed of the draw of the data."""
+        return data_seed(self.draw.seed, self.draw.repetition)
 
     @property
     def noise_seed(self) -> int:

@@ -321,7 +321,7 @@ def test_reproduce_makes_a_figure_again_and_resumes(tmp_path: Path, capsys: pyte
     captured = capsys.readouterr()
     assert "figure 1b paper: 22 runs in" in captured.err
     table = pd.read_parquet(tmp_path / "out" / "figure-1b.parquet")
-    assert list(table.columns) == ["key", *FIELDS]
+    assert list(table.columns) == [*figures.ORIGIN, *FIELDS]
     assert len(table) == 22 * 2
     clear = table[(table["mechanism"] == "Clear") & (table["metric"] == "are")]["value"]
     assert f"{clear.mean():.3f}" in captured.out
@@ -330,6 +330,13 @@ def test_reproduce_makes_a_figure_again_and_resumes(tmp_path: Path, capsys: pyte
     again = pd.read_csv(tmp_path / "out" / "figure-1b.csv")
     assert again["value"].tolist() == table["value"].tolist()
     assert again["key"].tolist() == table["key"].tolist()
+    # What the store has, without computing: the same, and no more than that.
+    assert cli.main(["reproduce", "--figure", "1", "--computed", "--output", str(tmp_path / "known")]) == 0
+    captured = capsys.readouterr()
+    assert "Figure 1a: nothing of it is in the results store." in captured.out
+    assert captured.err == ""
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "known" / "figure-1b.csv"), again)
+    assert not (tmp_path / "known" / "figure-1a.csv").exists()
 
 
 @pytest.mark.data
@@ -341,6 +348,7 @@ def test_reproduce_makes_table_1(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_reproduce_understands_numbers_of_figures(capsys: pytest.CaptureFixture[str]) -> None:
     assert "figure must be one of '1a', '1b'" in refusal(capsys, "reproduce", "--figure", "6")
+    assert "--computed takes what is in the results store" in refusal(capsys, "reproduce", "--computed", "--no-store")
     assert "--only must name paper, paper-gradient" in refusal(capsys, "reproduce", "--only", "best")
     assert set(figures.figures()) == {"1a", "1b", "2a", "2b", "3a", "3b", "4", "5"}
 

@@ -9,7 +9,18 @@ import pandas as pd
 import pytest
 
 from obmc.experiments import FIELDS, RESULTS_VERSION, MemoryStore, Sweep, figures
-from obmc.experiments.figures import PARTS, find_figure, keys_of, settings_of, shipped_rows, shipped_store, table_1
+from obmc.experiments.figures import (
+    ORIGIN,
+    PARTS,
+    find_figure,
+    origin_of,
+    points_of,
+    settings_of,
+    shipped_rows,
+    shipped_store,
+    shipped_tables,
+    table_1,
+)
 from obmc.experiments.outcomes import Outcome
 from obmc.experiments.runner import make_rows
 
@@ -75,13 +86,13 @@ def test_an_unknown_figure_is_named() -> None:
 def test_shipped_tables_serve_rows_and_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "shipped_folder", lambda: tmp_path)
     sweep = find_figure("3a").parts["rigorous-gradient"]
-    keys = keys_of(sweep)
+    known = points_of(sweep)
     outcome = Outcome(dict.fromkeys(sweep.metrics, 0.5), 0.0, math.nan, math.nan, math.nan, 1.0)
     points = list(sweep.points())[:7]
     rows = [row for point in points for row in make_rows(point, outcome, sweep.metrics)]
     assert shipped_rows("3a").empty
     assert list(shipped_rows("3a").columns) == list(FIELDS)
-    table = pd.DataFrame([{"key": keys[settings_of(row)], **row} for row in rows])
+    table = pd.DataFrame([{**origin_of(known[settings_of(row)]), **row} for row in rows])
     table.to_parquet(tmp_path / "figure-3a.parquet")
     assert len(shipped_rows("3a")) == 7 * 3
     found = shipped_store().find(list(sweep.points()))
@@ -89,14 +100,19 @@ def test_shipped_tables_serve_rows_and_store(tmp_path: Path, monkeypatch: pytest
     assert all(entry.values == outcome.values for entry in found.values())
 
 
-def test_shipped_results_are_of_this_version_and_of_these_figures() -> None:
-    for name, figure in figures.figures().items():
-        rows = shipped_rows(name)
-        if rows.empty:
-            continue
-        assert set(rows["version"]) == {RESULTS_VERSION}
-        found = shipped_store().find([point for sweep in figure.parts.values() for point in sweep.points()])
-        assert len(found) * rows["metric"].nunique() == len(rows)
+def test_every_shipped_row_has_its_seeds_and_version_and_is_of_these_figures() -> None:
+    assert shipped_tables()
+    for path in shipped_tables():
+        figure = find_figure(path.stem.removeprefix("figure-"))
+        table = pd.read_parquet(path)
+        assert list(table.columns) == [*ORIGIN, *FIELDS]
+        assert set(table["version"]) == {RESULTS_VERSION}
+        known = {settings: point for sweep in figure.parts.values() for settings, point in points_of(sweep).items()}
+        rows = table.to_dict("records")
+        for row in rows:
+            assert {name: row[name] for name in ORIGIN} == origin_of(known[settings_of(row)])
+        assert len({(row["key"], row["metric"]) for row in rows}) == len(rows)
+        assert table["value"].notna().all()
 
 
 @pytest.mark.data

@@ -19,7 +19,7 @@ import pandas as pd
 from obmc.experiments.executors import open_executor
 from obmc.experiments.jobs import duration
 from obmc.experiments.outcomes import OutcomeStore, StoreWarning
-from obmc.experiments.runner import Progress, run
+from obmc.experiments.runner import Progress, make_rows, run
 from obmc.experiments.store import Store
 from obmc.experiments.sweep import FIELDS, Row, Sweep
 
@@ -44,6 +44,17 @@ def add_computing_options(parser: argparse.ArgumentParser) -> None:
 def executor_of(options: argparse.Namespace) -> AbstractContextManager[Executor]:
     """Where the options above say to compute."""
     return open_executor(options.workers, options.dask)
+
+
+def look_up_all(sweeps: Mapping[str, Sweep], options: argparse.Namespace) -> Iterator[tuple[str, Row]]:
+    """Yield (name, row) of what the store of the options above has of sweeps; ``StoreError`` if it cannot be read."""
+    kept = Store(options.store)
+    for name, sweep in sweeps.items():
+        found = kept.find(list(sweep.points()))
+        for point, outcome in found.items():
+            if outcome.values.keys() >= set(sweep.metrics):
+                for row in make_rows(point, outcome, sweep.metrics):
+                    yield name, row
 
 
 def compute(sweeps: Mapping[str, Sweep], executor: Executor, options: argparse.Namespace) -> Iterator[tuple[str, Row]]:
@@ -177,7 +188,8 @@ class Table:
         part = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
             if target.suffix.lower() == ".parquet":
-                pd.DataFrame(self._rows, columns=list(self._columns)).to_parquet(part, index=False)
+                table = pd.DataFrame(self._rows, columns=list(self._columns))
+                table.to_parquet(part, index=False, compression="zstd")
             else:
                 with open(part, "w", encoding="utf-8", newline="") as stream:
                     self._start(stream).writerows(self._rows)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,20 @@ from obmc.experiments.commands.console import (
     check_output,
     compute,
     executor_of,
+    look_up_all,
 )
-from obmc.experiments.figures import PARTS, Figure, figures, find_figure, keys_of, settings_of, table_1
-from obmc.experiments.sweep import FIELDS
+from obmc.experiments.figures import (
+    ORIGIN,
+    PARTS,
+    Figure,
+    figures,
+    find_figure,
+    origin_of,
+    points_of,
+    settings_of,
+    table_1,
+)
+from obmc.experiments.sweep import FIELDS, Row, Sweep
 
 TABLE = "table1"
 
@@ -39,6 +49,7 @@ def reproduce(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace],
     )
     parser.add_argument("--only", nargs="+", metavar="PART", help=f"of each figure only {', '.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="two draws, three epsilons, nothing that takes minutes")
+    parser.add_argument("--computed", action="store_true", help="what the results store has of it, and no more")
     parser.add_argument("--output", default="results", metavar="FOLDER", help="for the tables (default: results)")
     parser.add_argument("--format", default="csv", choices=("csv", "parquet"), help="of the tables (default: csv)")
     add_computing_options(parser)
@@ -61,9 +72,15 @@ def reproduce(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace],
                 for row in rows:
                     out.write(row)
             print(f"{target}: Table 1.")
+        if options.computed:
+            if options.no_store:
+                raise ValueError("--computed takes what is in the results store, and --no-store leaves it out.")
+            for figure in chosen:
+                _write(figure, folder, options, look_up_all(_sweeps(figure), options))
+            return
         with executor_of(options) as executor:
             for figure in chosen:
-                _write(figure, folder, executor, options)
+                _write(figure, folder, options, compute(_sweeps(figure), executor, options))
 
     return run
 
@@ -95,16 +112,22 @@ def _chosen(options: argparse.Namespace) -> tuple[list[Figure], bool]:
     return chosen, table
 
 
-def _write(figure: Figure, folder: Path, executor: Executor, options: argparse.Namespace) -> None:
+def _sweeps(figure: Figure) -> dict[str, Sweep]:
+    return {f"figure {figure.name} {name}": sweep for name, sweep in figure.parts.items()}
+
+
+def _write(figure: Figure, folder: Path, options: argparse.Namespace, found: Iterator[tuple[str, Row]]) -> None:
     target = folder / f"figure-{figure.name}.{options.format}"
-    sweeps = {f"figure {figure.name} {name}": sweep for name, sweep in figure.parts.items()}
-    keys = {settings: key for sweep in sweeps.values() for settings, key in keys_of(sweep).items()}
-    places = {key: place for place, key in enumerate(keys.values())}
+    points = {settings: point for sweep in figure.parts.values() for settings, point in points_of(sweep).items()}
+    places = {point.key: place for place, point in enumerate(points.values())}
     rows: list[dict[str, Any]] = []
-    with Table(check_output(str(target)), ("key", *FIELDS), order=lambda row: places[row["key"]]) as table:
-        for _, row in compute(sweeps, executor, options):
-            rows.append({"key": keys[settings_of(row)], **row})
+    with Table(check_output(str(target)), (*ORIGIN, *FIELDS), order=lambda row: places[row["key"]]) as table:
+        for _, row in found:
+            rows.append({**origin_of(points[settings_of(row)]), **row})
             table.write(rows[-1])
+    if not rows:
+        print(f"Figure {figure.name}: nothing of it is in the results store.")
+        return
     print(f"{target}: {figure.title}.")
     print(means(sorted(rows, key=lambda row: places[row["key"]]), figure.against))
 
