@@ -27,7 +27,7 @@ from obmc.experiments.runner import make_rows
 
 def test_the_figures_are_those_of_the_paper() -> None:
     found = figures.figures()
-    assert list(found) == ["1a", "1b", "2a", "2b", "3a", "3b", "4", "5"]
+    assert list(found) == ["1a", "1b", "2a", "2b", "3a", "3b", "4", "5", "small-epsilon"]
     settings = {
         name: (sweep.dataset, sweep.link, sweep.repetitions, sweep.alpha, sweep.rank, sweep.tau_multiple)
         for name, figure in found.items()
@@ -42,6 +42,7 @@ def test_the_figures_are_those_of_the_paper() -> None:
         "3b": ("rc", "logistic", 10, (1.0,), (1,), (1.0,)),
         "4": ("synthetic", "gaussian", 10, (1.0,), (1,), (1.0,)),
         "5": ("synthetic", "logistic", 10, (1.0,), (1,), (1.0,)),
+        "small-epsilon": ("synthetic", "logistic", 40, (1.0,), (1,), (1.0,)),
     }
     one = found["1a"].parts["paper"]
     assert (one.shape, one.ratio, one.sigma, one.metrics[0]) == ((100, 100), (0.15,), 1.0, "are")
@@ -50,6 +51,8 @@ def test_the_figures_are_those_of_the_paper() -> None:
     four = found["4"].parts["paper"]
     assert (four.ratio[0], four.ratio[-1]) == (0.2, 0.8)
     assert min(four.epsilons) < 1 and max(four.epsilons) > 5
+    small = found["small-epsilon"].parts["paper"]
+    assert (small.epsilons[0], small.epsilons[-1], small.ratio) == (0.1, 1.0, (0.15,))
 
 
 def test_every_figure_has_the_four_mechanisms_at_both_calibrations_and_what_stands_beside_them() -> None:
@@ -67,7 +70,7 @@ def test_every_figure_has_the_four_mechanisms_at_both_calibrations_and_what_stan
         assert all(sweep.repetitions >= 3 for sweep in figure.parts.values())
 
 
-@pytest.mark.parametrize("name", ["1b", "2a", "5"])
+@pytest.mark.parametrize("name", ["1b", "2a", "5", "small-epsilon"])
 def test_a_quick_figure_is_a_small_part_of_the_whole(name: str) -> None:
     whole = find_figure(name)
     quick = whole.quick()
