@@ -36,6 +36,8 @@ _ONE_THREAD = dict.fromkeys(
     "1",
 )
 _ATTEMPTS = 2
+# Urgent tasks done one after the other while others wait; then one of these has its turn.
+_URGENT_IN_A_ROW = 8
 # How long a Dask scheduler may take to answer.
 CONNECT_SECONDS = 10.0
 
@@ -45,7 +47,7 @@ class StoppedError(RuntimeError):
 
 
 class WorkerDiedError(ChildProcessError):
-    """A worker process ended in the middle of a task, twice in a row; the message says how."""
+    """A worker process ended in the middle of a task, twice in a row, or none can be started; the message says how."""
 
 
 class WorkersGoneError(ConnectionError):
@@ -74,7 +76,8 @@ class LocalExecutor(Executor):
     is replaced and its task is tried once more; then its future raises ``WorkerDiedError``.
 
     Tasks of one lane run in the order of submission; the lanes take turns, so a lane with much to do does not keep
-    another waiting. Urgent lanes go first. Everything is thread-safe.
+    another waiting. Urgent lanes go first, but however much they have to do, of nine tasks one is another's. Everything
+    is thread-safe.
 
     Parameters
     ----------
@@ -91,6 +94,7 @@ class LocalExecutor(Executor):
         self._threads: list[threading.Thread] = []
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._idle = 0
+        self._urgent_in_a_row = 0
         self._closed = False
         self._killed = threading.Event()
         # At the interpreter's exit, when the daemon threads can no longer tidy up.
@@ -188,22 +192,30 @@ class LocalExecutor(Executor):
         """The next task by turns, waiting for one; None when the executor is shut down and nothing is left."""
         with self._lock:
             while True:
-                for lanes in self._lanes:
-                    if lanes:
-                        name, tasks = next(iter(lanes.items()))
-                        task = tasks.popleft()
-                        # Before the future says that it runs, so that there is no moment when it cannot be stopped.
-                        self._running[task.future] = task
-                        if tasks:
-                            lanes.move_to_end(name)
-                        else:
-                            del lanes[name]
-                        return task
+                lanes = self._next_lanes()
+                if lanes:
+                    name, tasks = next(iter(lanes.items()))
+                    task = tasks.popleft()
+                    # Before the future says that it runs, so that there is no moment when it cannot be stopped.
+                    self._running[task.future] = task
+                    if tasks:
+                        lanes.move_to_end(name)
+                    else:
+                        del lanes[name]
+                    return task
                 if self._closed:
                     return None
                 self._idle += 1
                 self._lock.wait()
                 self._idle -= 1
+
+    def _next_lanes(self) -> OrderedDict[str, deque[_Task]]:
+        urgent, others = self._lanes
+        if urgent and not (others and self._urgent_in_a_row >= _URGENT_IN_A_ROW):
+            self._urgent_in_a_row += 1
+            return urgent
+        self._urgent_in_a_row = 0
+        return others
 
     def _work(self, task: _Task, process: subprocess.Popen[bytes] | None) -> subprocess.Popen[bytes] | None:
         """Have the task done; returns the worker for the next one."""
@@ -211,7 +223,12 @@ class LocalExecutor(Executor):
         for _ in range(_ATTEMPTS):
             if process is None or process.poll() is not None:
                 self._end(process)
-                process = self._start()
+                try:
+                    process = self._start()
+                except OSError as error:
+                    message = f"no worker process can be started ({error.strerror}): try again later."
+                    task.future.set_exception(WorkerDiedError(message))
+                    return None
             with self._lock:
                 task.process = process
                 stopped = task.stopped
@@ -371,7 +388,7 @@ def _exchange(process: subprocess.Popen[bytes], payload: bytes) -> bytes | None:
     try:
         worker.send(_pipe(process.stdin), payload)
         return worker.receive(_pipe(process.stdout))
-    except OSError:
+    except (OSError, MemoryError):
         return None
 
 

@@ -9,6 +9,7 @@ served once, and the workers go round the visitors task by task. Nothing here kn
 from __future__ import annotations
 
 import math
+import pickle
 import secrets
 import threading
 import time
@@ -16,19 +17,21 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from obmc.errors import check_integer, check_number
 from obmc.experiments.executors import LocalExecutor, StoppedError, stop_future, usable_cpus
 from obmc.experiments.outcomes import OutcomeStore
 from obmc.experiments.runner import Progress, run
-from obmc.experiments.sweep import Row, Sweep
+from obmc.experiments.sweep import FIELDS, Row, Sweep
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 
-# Rows of one job are kept in memory, a kilobyte or so each.
 MAX_JOB_RUNS = 20_000
-_KEPT_CALLS = 16
+# Rows of ended jobs that are kept, a third of a kilobyte each; what goes is in the store, if there is one.
+MAX_KEPT_ROWS = 200_000
+# Results of ended calls that are kept.
+MAX_KEPT_CALLS, MAX_KEPT_BYTES = 512, 96_000_000
 
 
 class BusyError(RuntimeError):
@@ -83,7 +86,8 @@ class _Job:
     state: State = "queued"
     message: str = ""
     stopped: bool = False
-    rows: list[Row] = field(default_factory=list)
+    # Without the names of the columns, which are most of a row.
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
     seen: float = 0.0
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -91,9 +95,12 @@ class _Job:
 class Call:
     """A single call in the background."""
 
-    def __init__(self, key: str, future: Future[Any]) -> None:
+    def __init__(self, key: str, future: Future[Any], private: bool) -> None:
         self.key = key
         self.future = future
+        self.private = private
+        # Of the result, once it is there.
+        self.size = 0
 
     def ready(self, seconds: float = 0.0) -> bool:
         """Whether it has ended, waiting up to this long for it."""
@@ -126,8 +133,12 @@ class JobRunner:
         How many more may wait.
     max_per_session
         How many sweeps one visitor may have running and waiting.
+    max_calls, max_calls_per_session
+        How many single calls may be running and waiting, of all visitors and of one.
     keep_seconds
         How long a job is kept after anyone last looked at it; one that still runs is then stopped.
+    away_seconds
+        How long what came of a visitor's data in memory is kept after ``depart``.
     """
 
     def __init__(
@@ -138,17 +149,24 @@ class JobRunner:
         max_running: int = 4,
         max_queued: int = 40,
         max_per_session: int = 3,
+        max_calls: int = 200,
+        max_calls_per_session: int = 16,
         keep_seconds: float = 3600.0,
+        away_seconds: float = 900.0,
     ) -> None:
         self.executor = LocalExecutor(max(usable_cpus() - 1, 1)) if executor is None else executor
         self.store = store
         self._max_running = check_integer("max_running", max_running, low=1)
         self._max_queued = check_integer("max_queued", max_queued, low=1)
         self._max_per_session = check_integer("max_per_session", max_per_session, low=1)
+        self._max_calls = check_integer("max_calls", max_calls, low=1)
+        self._max_calls_per_session = check_integer("max_calls_per_session", max_calls_per_session, low=1)
         self._keep_seconds = check_number("keep_seconds", keep_seconds, low=0.0)
+        self._away_seconds = check_number("away_seconds", away_seconds, low=0.0)
         self._lock = threading.RLock()
         self._jobs: dict[str, _Job] = {}
         self._calls: OrderedDict[str, tuple[Call, set[str]]] = OrderedDict()
+        self._away: dict[str, float] = {}
         self._submitted = 0
         self._closed = False
 
@@ -200,7 +218,8 @@ class JobRunner:
         """The job's rows so far from the ``start``-th on; empty if there is no such job."""
         with self._lock:
             job = self._find(key, session)
-            return [] if job is None else job.rows[start:]
+            found = [] if job is None else job.rows[start:]
+        return [cast(Row, dict(zip(FIELDS, values, strict=True))) for values in found]
 
     def wait(self, key: str, session: str, seconds: float | None = None) -> JobStatus | None:
         """The job as it stands when it has ended, or after this long."""
@@ -225,10 +244,26 @@ class JobRunner:
     def leave_all(self, session: str) -> None:
         """The visitor is gone: leave whatever they watch, and forget what came of their data in memory."""
         with self._lock:
+            self._away.pop(session, None)
             for key in [job.key for job in self._jobs.values() if session in job.watchers]:
                 self.leave(key, session)
             for key in [key for key, (_, watchers) in self._calls.items() if session in watchers]:
                 self.leave(key, session)
+
+    def depart(self, session: str) -> None:
+        """The visitor's connection is lost. Unless they ``arrive`` in time, what came of their data in memory goes.
+
+        Their other jobs go on, for somebody who closes a laptop and comes back, until nobody has looked at them for
+        long.
+        """
+        with self._lock:
+            self._away[session] = time.monotonic()
+
+    def arrive(self, session: str) -> None:
+        """The visitor is there, again or for the first time."""
+        with self._lock:
+            self._away.pop(session, None)
+            self._tidy()
 
     def statuses(self) -> list[JobStatus]:
         """All jobs that are not private, in the order of submission."""
@@ -258,8 +293,11 @@ class JobRunner:
             Picklable; arguments by position.
         replaces
             The key of an earlier call of this visitor that is no longer wanted, as when a slider has moved on.
+
+        Raises ``BusyError`` if too many calls wait already.
         """
         with self._lock:
+            self._tidy()
             if replaces is not None and replaces != key:
                 self._leave_call(replaces, session)
             found = None if key is None else self._calls.get(key)
@@ -267,12 +305,11 @@ class JobRunner:
                 found[1].add(session)
                 self._calls.move_to_end(found[0].key)
                 return found[0]
+            self._check_room_for_call(session)
             name = f"private-{secrets.token_hex(16)}" if key is None else key
-            call = Call(name, self._lane(session, True).submit(function, *arguments))
+            call = Call(name, self._lane(session, True).submit(function, *arguments), private=key is None)
             self._calls[name] = (call, {session})
-            while len(self._calls) > _KEPT_CALLS and (old := self._oldest_ended()) is not None:
-                del self._calls[old]
-        call.future.add_done_callback(lambda _: self._call_ended(call, private=key is None))
+        call.future.add_done_callback(lambda _: self._call_ended(call))
         return call
 
     def close(self) -> None:
@@ -317,6 +354,15 @@ class JobRunner:
         if sum(job.state == "queued" for job in live) >= self._max_queued:
             raise BusyError(f"{self._max_queued} sweeps are waiting already: try again in a few minutes.")
 
+    def _check_room_for_call(self, session: str) -> None:
+        if self._closed:
+            raise BusyError("the runner has been closed: nothing more is computed.")
+        waiting = [watchers for call, watchers in self._calls.values() if not call.future.done()]
+        if sum(session in watchers for watchers in waiting) >= self._max_calls_per_session:
+            raise BusyError("you have too many computations waiting already: wait for one to end.")
+        if len(waiting) >= self._max_calls:
+            raise BusyError(f"{len(waiting)} computations are waiting already: try again in a minute.")
+
     def _queue(self) -> list[_Job]:
         """The waiting jobs in the order in which they will start: visitors in turn, then by time of submission."""
         turns = Counter(job.session for job in self._jobs.values() if job.state == "running")
@@ -347,7 +393,14 @@ class JobRunner:
         job.ended.set()
 
     def _tidy(self) -> None:
-        """Forget what nobody has looked at for long, and stop it if it runs."""
+        """Forget what nobody has looked at for long, and stop it if it runs; forget the private of who is gone."""
+        gone = time.monotonic() - self._away_seconds
+        for session in [session for session, since in self._away.items() if since < gone]:
+            del self._away[session]
+            private = [job.key for job in self._jobs.values() if job.private and job.session == session]
+            private += [key for key, (call, watchers) in self._calls.items() if call.private and session in watchers]
+            for key in private:
+                self.leave(key, session)
         horizon = time.monotonic() - self._keep_seconds
         for job in [job for job in self._jobs.values() if job.seen < horizon]:
             if job.state == "running":
@@ -366,15 +419,38 @@ class JobRunner:
             del self._calls[key]
             stop_future(self.executor, call.future)
 
-    def _oldest_ended(self) -> str | None:
-        return next((key for key, (call, _) in self._calls.items() if call.future.done()), None)
-
-    def _call_ended(self, call: Call, private: bool) -> None:
+    def _call_ended(self, call: Call) -> None:
+        dropped = call.private or call.cancelled or call.future.exception() is not None
+        size = 0 if dropped else _size_of(call.result())
         with self._lock:
-            failed = call.cancelled or call.future.exception() is not None
             found = self._calls.get(call.key)
-            if (private or failed) and found is not None and found[0] is call:
+            if found is None or found[0] is not call:
+                return
+            call.size = size
+            if dropped:
                 del self._calls[call.key]
+            self._drop_old_calls()
+
+    def _drop_old_calls(self) -> None:
+        """Drop results until what is kept is within its bounds, those first that were not asked for the longest."""
+        ended = [(key, call) for key, (call, _) in self._calls.items() if call.future.done()]
+        count, size = len(ended), sum(call.size for _, call in ended)
+        for key, call in ended:
+            if count <= MAX_KEPT_CALLS and size <= MAX_KEPT_BYTES:
+                return
+            del self._calls[key]
+            count, size = count - 1, size - call.size
+
+    def _drop_old_rows(self) -> None:
+        """The same for ended jobs, by when they were last looked at; first those that a store may still have."""
+        ended = [job for job in self._jobs.values() if job.ended.is_set()]
+        ended.sort(key=lambda job: (job.private, job.seen))
+        rows = sum(len(job.rows) for job in ended)
+        for job in ended[:-1]:
+            if rows <= MAX_KEPT_ROWS:
+                return
+            del self._jobs[job.key]
+            rows -= len(job.rows)
 
     def _lane(self, session: str, urgent: bool) -> Executor:
         return self.executor.lane(session, urgent) if isinstance(self.executor, LocalExecutor) else self.executor
@@ -393,21 +469,31 @@ class JobRunner:
             assert sweep is not None
             for row in run(sweep, self._lane(job.session, False), self.store, report):
                 with self._lock:
-                    job.rows.append(row)
+                    job.rows.append(tuple(row[name] for name in FIELDS))  # type: ignore[literal-required]
             state: State = "cancelled" if job.stopped else "done"
             message = ""
         except (ValueError, OSError, RuntimeError) as error:
             state, message = ("cancelled", "") if job.stopped else ("failed", str(error))
         except BaseException as error:
             state, message = "failed", f"{type(error).__name__}: {error}"
-            raise
+            # An error of the program, for the log; one about private data might quote them.
+            if not job.private:
+                raise
         finally:
             sweep = None
             with self._lock:
                 if state == "done":
                     job.progress = _finished(job.progress)
                 self._end(job, state, message)
+                self._drop_old_rows()
                 self._start_waiting()
+
+
+def _size_of(result: Any) -> int:
+    """About how many bytes it takes; arrays are measured without being copied."""
+    blocks: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(result, protocol=5, buffer_callback=blocks.append)
+    return len(rest) + sum(block.raw().nbytes for block in blocks)
 
 
 def _finished(progress: Progress) -> Progress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import signal
@@ -150,6 +151,32 @@ def test_lanes_take_turns_and_urgent_ones_go_first() -> None:
         futures[-1].add_done_callback(lambda _: order.append("c"))
         wait(futures)
     assert order == ["c", "a", "b", "a", "b", "a", "a"]
+
+
+def test_urgent_lanes_leave_the_others_a_turn() -> None:
+    with LocalExecutor(1) as executor:
+        started = executor.submit(pause, 0.5)
+        assert eventually(started.running)
+        order: list[str] = []
+        futures = []
+        for name, count, urgent in (("sweep", 2, False), ("sliders", 20, True)):
+            for _ in range(count):
+                futures.append(executor.lane(name, urgent).submit(pow, 1, 1))
+                futures[-1].add_done_callback(lambda _, name=name: order.append(name))
+        wait(futures)
+    assert order == [*["sliders"] * 8, "sweep", *["sliders"] * 8, "sweep", *["sliders"] * 4]
+
+
+def test_a_worker_that_cannot_be_started_is_said_to_whoever_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    with LocalExecutor(1) as executor:
+        with monkeypatch.context() as patch:
+            patch.setattr(subprocess, "Popen", refuse)
+            with pytest.raises(WorkerDiedError, match=r"can be started \(Resource temporarily unavailable\)"):
+                executor.submit(pow, 2, 3).result(60)
+        assert executor.submit(pow, 2, 3).result(60) == 8
 
 
 def test_shutdown_finishes_what_was_submitted_and_takes_no_more() -> None:

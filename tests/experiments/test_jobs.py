@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sqlite3
 import threading
 import time
 import weakref
@@ -10,12 +11,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from experiment_doubles import Quick
 from worker_tasks import pause, process_id
 
 from obmc.datasets import synthetic
-from obmc.experiments import InMemory, LocalExecutor, MemoryStore, Progress, Sweep
+from obmc.experiments import InMemory, LocalExecutor, MemoryStore, Progress, Store, Sweep, jobs
 from obmc.experiments.jobs import MAX_JOB_RUNS, BusyError, JobRunner, JobStatus, describe, duration
 
 SMALL = {"shape": (30, 20), "ratio": 0.4, "tol": 1e-3}
@@ -228,6 +230,155 @@ def test_sweeps_of_two_visitors_advance_together(workers: LocalExecutor) -> None
     assert runner.wait(long, "ann", 60).n_rows == 60  # type: ignore[union-attr]
 
 
+def private() -> Sweep:
+    train, test = synthetic(shape=(30, 20), ratio=0.5).observations.split(0.8, rng=0)
+    return Sweep(dataset=InMemory(train, test), mechanisms=["Clear"])
+
+
+def test_of_a_visitor_who_is_gone_for_good_only_what_is_public_is_kept(gate: Gate) -> None:
+    runner = JobRunner(gate, away_seconds=0.2)
+    gate.open.set()
+    own, public = runner.submit(private(), "ann"), runner.submit(clear(), "ann")
+    assert runner.wait(own, "ann", 60).state == "done"  # type: ignore[union-attr]
+    assert runner.wait(public, "ann", 60).state == "done"  # type: ignore[union-attr]
+    runner.depart("ann")
+    runner.arrive("bob")
+    assert status(runner, own, "ann").n_rows == 1
+    runner.arrive("ann")
+    time.sleep(0.3)
+    runner.arrive("bob")
+    assert status(runner, own, "ann").n_rows == 1
+    runner.depart("ann")
+    time.sleep(0.3)
+    runner.arrive("bob")
+    assert runner.status(own, "ann") is None
+    assert status(runner, public, "ann").state == "done"
+
+
+def test_what_is_computed_of_private_data_ends_with_its_visitor(gate: Gate) -> None:
+    runner = JobRunner(gate, max_running=1, away_seconds=0.0)
+    first = runner.submit(clear(), "bob")
+    own = runner.submit(private(), "ann")
+    call = runner.call("ann", None, pow, 2, 3)
+    runner.depart("ann")
+    time.sleep(0.01)
+    runner.arrive("bob")
+    assert runner.status(own, "ann") is None
+    assert call.key not in runner._calls
+    gate.open.set()
+    assert runner.wait(first, "bob", 60).state == "done"  # type: ignore[union-attr]
+
+
+def test_rows_of_ended_jobs_are_kept_within_bounds_the_private_longest(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "MAX_KEPT_ROWS", 5)
+    runner = JobRunner(gate, MemoryStore())
+    gate.open.set()
+    own = runner.submit(private(), "ann")
+    assert runner.wait(own, "ann", 60).state == "done"  # type: ignore[union-attr]
+    keys = []
+    for seed in range(4):
+        keys.append(runner.submit(clear(seed), "ann"))
+        assert runner.wait(keys[-1], "ann", 60).state == "done"  # type: ignore[union-attr]
+    assert [runner.status(key, "ann") is None for key in keys] == [True, True, False, False]
+    assert status(runner, own, "ann").n_rows == 1
+    # What went is in the store and there again at once.
+    again = runner.wait(runner.submit(clear(0), "ann"), "ann", 60)
+    assert again is not None and again.progress.cached == 2
+
+
+# Faults ---------------------------------------------------------------------------------------------------------------
+
+
+def spoil(path: Path) -> None:
+    path.write_bytes(b"not a database at all, but long enough to be looked at " * 100)
+
+
+def lock(path: Path) -> None:
+    Store(path).find([])
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    _held.append(other)
+
+
+def replace_by_folder(path: Path) -> None:
+    path.mkdir()
+
+
+_held: list[sqlite3.Connection] = []
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        (spoil, "is damaged or is no results store: move it away and a new one is made."),
+        (lock, "is locked by another program"),
+        (replace_by_folder, "cannot be written: change its permissions"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::obmc.experiments.StoreWarning")
+def test_a_store_that_fails_costs_no_result(gate: Gate, tmp_path: Path, fault: object, sentence: str) -> None:
+    path = tmp_path / "results.sqlite3"
+    fault(path)  # type: ignore[operator]
+    gate.open.set()
+    runner = JobRunner(gate, Store(path, patience=0.05))
+    key = runner.submit(clear(repetitions=3), "ann")
+    ended = runner.wait(key, "ann", 60)
+    assert ended is not None and (ended.state, ended.n_rows) == ("done", 3)
+    assert sentence in ended.message
+    while _held:
+        _held.pop().close()
+
+
+def test_a_job_goes_on_when_its_worker_is_killed_and_fails_with_a_sentence_when_all_are(
+    workers: LocalExecutor, tmp_path: Path
+) -> None:
+    runner = JobRunner(workers)
+    hurt = Sweep(mechanisms=[Quick(epsilon=1.0, die_once=str(tmp_path / "died"))], epsilons=[1, 2, 3], **SMALL)
+    key = runner.submit(hurt, "ann")
+    ended = runner.wait(key, "ann", 60)
+    assert ended is not None and (ended.state, ended.n_rows) == ("done", 3)
+    assert (tmp_path / "died").exists()
+    key = runner.submit(Sweep(mechanisms=[Quick(epsilon=1.0, die=True)], epsilons=[1], **SMALL), "ann")
+    ended = runner.wait(key, "ann", 60)
+    assert ended is not None and ended.state == "failed"
+    assert describe(ended).startswith("Stopped after 0 of 1 runs: a worker process ended by SIGKILL in the middle")
+    assert runner.call("ann", "next", pow, 2, 3).result() == 8
+
+
+def test_a_clock_that_jumps_changes_nothing(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    days = iter(range(10**6))
+    monkeypatch.setattr(time, "time", lambda: 1e9 + 86_400.0 * (-1) ** (day := next(days)) * day)
+    runner = JobRunner(gate, MemoryStore(), keep_seconds=60.0)
+    gate.open.set()
+    key = runner.submit(clear(repetitions=5), "ann")
+    ended = runner.wait(key, "ann", 60)
+    assert ended is not None and (ended.state, ended.n_rows) == ("done", 5)
+    assert 0.0 <= ended.progress.seconds < 60.0
+    runner.submit(clear(1), "bob")
+    assert status(runner, key, "ann").state == "done"
+
+
+def test_an_error_of_the_program_over_private_data_stays_out_of_the_log(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> Iterator[object]:
+        raise KeyError("the title of a film")
+        yield
+
+    logged: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", logged.append)
+    monkeypatch.setattr(jobs, "run", broken)
+    runner = JobRunner(gate)
+    own = runner.submit(private(), "ann")
+    ended = runner.wait(own, "ann", 60)
+    assert ended is not None and ended.state == "failed" and "film" in ended.message
+    public = runner.submit(clear(), "ann")
+    runner.wait(public, "ann", 60)
+    assert eventually(lambda: len(logged) == 1)
+
+
 # Single calls ---------------------------------------------------------------------------------------------------------
 
 
@@ -243,6 +394,37 @@ def test_equal_calls_are_made_once_and_kept(workers: LocalExecutor) -> None:
     assert private.key != runner.call("ann", None, pow, 2, 3).key
     assert private.ready(60) and private.result() == 8
     assert eventually(lambda: private.key not in runner._calls)
+
+
+def test_calls_are_bounded_for_each_visitor_and_for_all(gate: Gate) -> None:
+    runner = JobRunner(gate, max_calls=3, max_calls_per_session=2)
+    runner.call("ann", "1", pow, 2, 1)
+    runner.call("ann", None, pow, 2, 2)
+    with pytest.raises(BusyError, match="you have too many computations waiting already"):
+        runner.call("ann", "3", pow, 2, 3)
+    runner.call("bob", "3", pow, 2, 3)
+    with pytest.raises(BusyError, match="3 computations are waiting already"):
+        runner.call("cat", "4", pow, 2, 4)
+    assert runner.call("cat", "3", pow, 2, 3).key == "3"
+    gate.open.set()
+    assert eventually(lambda: runner.call("cat", "3", pow, 2, 3).ready() and len(runner._calls) == 2)
+    assert runner.call("cat", "4", pow, 2, 4).result() == 16
+
+
+def test_results_of_calls_are_kept_within_a_number_and_a_size(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "MAX_KEPT_BYTES", 3_000_000)
+    runner = JobRunner(gate)
+    gate.open.set()
+    for count in range(5):
+        assert runner.call("ann", f"{count}", np.zeros, 125_000).ready(60)
+    assert eventually(lambda: list(runner._calls) == ["3", "4"])
+    # What is asked for again is younger than what was not.
+    runner.call("bob", "3", np.zeros, 125_000)
+    assert runner.call("ann", "5", np.zeros, 125_000).ready(60)
+    assert eventually(lambda: list(runner._calls) == ["3", "5"])
+    monkeypatch.setattr(jobs, "MAX_KEPT_CALLS", 1)
+    assert runner.call("ann", "6", pow, 2, 3).ready(60)
+    assert eventually(lambda: list(runner._calls) == ["6"])
 
 
 def test_a_call_that_is_replaced_is_stopped_unless_another_waits_for_it(workers: LocalExecutor) -> None:
