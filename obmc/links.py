@@ -17,6 +17,8 @@ from obmc.errors import check_number
 
 Array = NDArray[np.float64]
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+# As far out as this, Phi has all its digits.
+_NEAR = 6.0
 
 
 @runtime_checkable
@@ -49,6 +51,9 @@ class Link(Protocol):
 
     def score_and_curvature(self, x: ArrayLike) -> tuple[Array, Array]:
         """(log h)'(x) and -(log h)''(x), cheaper together; the latter to the absolute accuracy of the former."""
+
+    def bend(self, x: Array, probability: Array) -> Array:
+        """h''(x) / h'(x), given h(x)."""
 
     def potential(self, x: ArrayLike) -> Array:
         """A(x) with A' = h; convex. A(x) - z x is the matching loss of a label z."""
@@ -118,6 +123,10 @@ class Logistic:
         """s = h(-x) and h' = s (1 - s)."""
         score = self.score(x)
         return score, score * (1.0 - score)
+
+    def bend(self, x: Array, probability: Array) -> Array:
+        """1 - 2 h(x)."""
+        return 1.0 - 2.0 * probability
 
     def potential(self, x: ArrayLike) -> Array:
         """A(x) = log(1 + e^x)."""
@@ -208,6 +217,10 @@ class Gaussian:
         hazard, slope = _hazard_and_slope(-np.asarray(x, dtype=np.float64) / self.sigma)
         return hazard / self.sigma, slope / self.sigma**2
 
+    def bend(self, x: Array, probability: Array) -> Array:
+        """-x / sigma^2."""
+        return -x / self.sigma**2
+
     def potential(self, x: ArrayLike) -> Array:
         """A(x) = x Phi(x / sigma) + sigma phi(x / sigma)."""
         values = np.asarray(x, dtype=np.float64)
@@ -238,6 +251,9 @@ class Gaussian:
 
 
 def _hazard(u: Array) -> Array:
+    if u.size and abs(u).max() < _NEAR:
+        # Half as long as by the scaled error function.
+        return np.asarray(np.exp(-0.5 * u * u - _LOG_SQRT_2PI) / special.ndtr(-u))
     with np.errstate(over="ignore"):
         return math.sqrt(2.0 / math.pi) / special.erfcx(u / math.sqrt(2.0))
 

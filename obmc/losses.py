@@ -208,6 +208,10 @@ class Likelihood:
         return Likelihood(self.link, self.signs[keep], None if self.tilt is None else self.tilt[keep])
 
 
+# From this chance of a flip on, densities and probabilities far in the tails vanish beside it.
+_SAFE_FLIP = 1e-30
+
+
 @dataclass(frozen=True, eq=False)
 class FlippedLikelihood:
     """The negative log-likelihood of bits that were flipped with probability p: l(x) = -log c(Y x), c = p + (1 - 2p) h.
@@ -295,6 +299,14 @@ class FlippedLikelihood:
 
     def slopes(self, x: Array) -> tuple[Array, Array]:
         u = self.signs * x
+        if self.flip >= _SAFE_FLIP:
+            # c is at least p: nothing underflows, and no logarithm is needed.
+            kept_share = 1.0 - 2.0 * self.flip
+            probability, density = self.link.probability_and_density(u)
+            chance = self.flip + kept_share * probability
+            score = kept_share * density / chance
+            bend = self.link.bend(u, probability)
+            return -self.signs * score, score * (score - bend)
         _, kept, flipped = self._pieces(u)
         score, curvature = self.link.score_and_curvature(u)
         return -self.signs * kept * score, kept * (curvature - flipped * score**2)

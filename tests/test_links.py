@@ -128,6 +128,21 @@ def test_the_paired_functions_are_the_single_ones(link: Link) -> None:
 
 
 @pytest.mark.parametrize("link", LINKS, ids=str)
+def test_the_bend_is_the_relative_slope_of_the_density(link: Link) -> None:
+    x = np.linspace(-5.0, 5.0, 41) * link.sigma
+    step = 1e-5 * link.sigma
+    slope = (link.density(x + step) - link.density(x - step)) / (2 * step)
+    assert link.bend(x, link.probability(x)) == pytest.approx(slope / link.density(x), rel=1e-6, abs=1e-6 / link.sigma)
+
+
+def test_the_gaussian_score_is_one_function_near_and_far() -> None:
+    link = Gaussian(1.0)
+    x = np.linspace(-5.9, 5.9, 60)
+    assert link.score(x) == pytest.approx(link.score(np.append(x, 40.0))[:-1], rel=3e-15)
+    assert link.curvature(x) == pytest.approx(link.curvature(np.append(x, 40.0))[:-1], rel=1e-12)
+
+
+@pytest.mark.parametrize("link", LINKS, ids=str)
 def test_the_constants_are_the_functions_at_zero(link: Link) -> None:
     assert link.max_density == pytest.approx(float(link.density(0.0)), rel=1e-15)
     assert link.max_density >= float(link.density(np.linspace(-5.0, 5.0, 1001)).max())

@@ -17,7 +17,7 @@ def proximal_point(
     alpha: float | None,
     start: Array,
     least_curvature: float,
-    tol: float = 1e-7,
+    tol: float = 1e-5,
     max_iter: int = 60,
 ) -> Array:
     """Solve l'(x) + rho (x - v) = 0 entry by entry by Newton's method, safeguarded by a bracket, and cut to the box.
