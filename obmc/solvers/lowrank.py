@@ -194,7 +194,7 @@ class Block:
         """The projection itself: the block grows until it holds every singular value above the threshold."""
         while True:
             factors = self.project(point, shrink, length)
-            if not self.is_short:
+            if not self.is_short and self._width <= self.basis.shape[1]:
                 return factors
 
     def _turned(

@@ -80,7 +80,7 @@ class BallPart:
 
     def __init__(self, cset: ConstraintSet, shape: tuple[int, int]) -> None:
         self.cset = cset
-        self._projector = NuclearProjector(cset.tau, shape)
+        self._projector = NuclearProjector(cset.tau, shape, approximate=True)
 
     @property
     def decompositions(self) -> int:
@@ -114,7 +114,7 @@ class EffectsPart:
         self.cset = cset
         self.ridge = ridge
         self.low_rank = low_rank
-        self._projector = NuclearProjector(cset.tau, shape)
+        self._projector = NuclearProjector(cset.tau, shape, approximate=True)
         self._low_rank: Array = np.zeros(shape)
         self._effects = Effects(0.0, np.zeros(shape[0]), np.zeros(shape[1]))
 
