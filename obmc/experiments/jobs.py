@@ -265,6 +265,11 @@ class JobRunner:
             self._away.pop(session, None)
             self._tidy()
 
+    def watched(self, session: str) -> list[JobStatus]:
+        """The jobs that are computed for this visitor, in the order of submission; a page that was opened again."""
+        with self._lock:
+            return [self._status(job) for job in self._jobs.values() if session in job.watchers]
+
     def statuses(self) -> list[JobStatus]:
         """All jobs that are not private, in the order of submission."""
         with self._lock:

@@ -109,6 +109,17 @@ def test_two_visitors_with_one_configuration_cost_one_computation(gate: Gate) ->
     assert len(gate.submitted) == 2
 
 
+def test_a_visitor_who_comes_back_finds_what_is_computed_for_them(gate: Gate) -> None:
+    runner = JobRunner(gate)
+    first, second = runner.submit(clear(), "ann"), runner.submit(clear(seed=1), "bob")
+    runner.submit(clear(seed=1), "ann")
+    assert [found.key for found in runner.watched("ann")] == [first, second]
+    runner.leave(second, "ann")
+    assert [found.key for found in runner.watched("ann")] == [first]
+    assert [found.key for found in runner.watched("bob")] == [second]
+    assert runner.watched("cat") == []
+
+
 def test_one_visitors_cancel_leaves_the_others_job_running(gate: Gate) -> None:
     runner = JobRunner(gate)
     key = runner.submit(clear(), "ann")
