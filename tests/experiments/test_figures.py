@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -21,8 +24,10 @@ from obmc.experiments.figures import (
     shipped_tables,
     table_1,
 )
+from obmc.experiments.machine import machine
 from obmc.experiments.outcomes import Outcome
-from obmc.experiments.runner import make_rows
+from obmc.experiments.runner import make_rows, run_points
+from obmc.experiments.sweep import Point
 
 
 def test_the_figures_are_those_of_the_paper() -> None:
@@ -116,6 +121,63 @@ def test_every_shipped_row_has_its_seeds_and_version_and_is_of_these_figures() -
             assert {name: row[name] for name in ORIGIN} == origin_of(known[settings_of(row)])
         assert len({(row["key"], row["metric"]) for row in rows}) == len(rows)
         assert table["value"].notna().all()
+
+
+def handful(tables: Sequence[Path], count: int, slow: float) -> list[tuple[Point, pd.DataFrame]]:
+    """A seeded choice of shipped runs, as many of each table, none that took over ``slow`` seconds; with its rows."""
+    rng = np.random.default_rng(20240611)
+    chosen = []
+    for path in tables:
+        table = pd.read_parquet(path)
+        known = {point.key: point for sweep in parts_of(path) for point in sweep.points()}
+        keys = sorted(set(table[table["seconds"] <= slow]["key"]))
+        for key in rng.choice(keys, size=min(count, len(keys)), replace=False):
+            chosen.append((known[key], table[table["key"] == key]))
+    return chosen
+
+
+def parts_of(path: Path) -> list[Sweep]:
+    return list(find_figure(path.stem.removeprefix("figure-")).parts.values())
+
+
+def check_again(point: Point, rows: pd.DataFrame) -> None:
+    """Compute a shipped run again: the same bits on the machine that made it, the same numbers on any other."""
+    metrics = rows["metric"].tolist()
+    (outcome,) = run_points([point], metrics)
+    assert isinstance(outcome, Outcome)
+    shipped = dict(zip(metrics, rows["value"], strict=True))
+    if machine() == json.loads((figures.shipped_folder() / "machine.json").read_text()):
+        assert outcome.values == shipped, point.config()
+        return
+    for metric, value in shipped.items():
+        if metric == "are":
+            assert outcome.values[metric] == pytest.approx(value, rel=1e-3), point.config()
+        else:
+            assert outcome.values[metric] == pytest.approx(value, abs=1e-3), point.config()
+
+
+def test_a_handful_of_shipped_runs_is_computed_again() -> None:
+    synthetic = [path for path in shipped_tables() if parts_of(path)[0].dataset == "synthetic"]
+    chosen = handful(synthetic, count=6, slow=1.0)
+    assert len({point.spec.name for point, _ in chosen}) >= 4
+    for point, rows in chosen:
+        check_again(point, rows)
+
+
+@pytest.mark.data
+def test_a_handful_of_shipped_runs_on_real_data_is_computed_again() -> None:
+    for path in shipped_tables():
+        dataset = parts_of(path)[0].dataset
+        if dataset != "synthetic":
+            for point, rows in handful([path], count=4 if dataset == "rc" else 1, slow=4.0):
+                check_again(point, rows)
+
+
+@pytest.mark.evidence
+@pytest.mark.data
+def test_many_shipped_runs_are_computed_again() -> None:
+    for point, rows in handful(shipped_tables(), count=60, slow=60.0):
+        check_again(point, rows)
 
 
 @pytest.mark.data

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -30,9 +30,11 @@ from obmc.experiments.figures import (
     settings_of,
     table_1,
 )
+from obmc.experiments.machine import machine
 from obmc.experiments.sweep import FIELDS, Row, Sweep
 
 TABLE = "table1"
+MACHINE = "machine.json"
 
 
 def reproduce(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
@@ -56,6 +58,8 @@ def reproduce(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace],
 
     def run(options: argparse.Namespace) -> None:
         chosen, table = _chosen(options)
+        if options.computed and options.no_store:
+            raise ValueError("--computed takes what is in the results store, and --no-store leaves it out.")
         folder = Path(options.output)
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"--output must be a folder, and {folder} is a file.")
@@ -73,8 +77,6 @@ def reproduce(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace],
                     out.write(row)
             print(f"{target}: Table 1.")
         if options.computed:
-            if options.no_store:
-                raise ValueError("--computed takes what is in the results store, and --no-store leaves it out.")
             for figure in chosen:
                 _write(figure, folder, options, look_up_all(_sweeps(figure), options))
             return
@@ -119,20 +121,22 @@ def _sweeps(figure: Figure) -> dict[str, Sweep]:
 def _write(figure: Figure, folder: Path, options: argparse.Namespace, found: Iterator[tuple[str, Row]]) -> None:
     target = folder / f"figure-{figure.name}.{options.format}"
     points = {settings: point for sweep in figure.parts.values() for settings, point in points_of(sweep).items()}
-    places = {point.key: place for place, point in enumerate(points.values())}
-    rows: list[dict[str, Any]] = []
-    with Table(check_output(str(target)), (*ORIGIN, *FIELDS), order=lambda row: places[row["key"]]) as table:
+    places = {settings: place for place, settings in enumerate(points)}
+    rows = []
+    with Table(check_output(str(target)), (*ORIGIN, *FIELDS), lambda row: places[settings_of(row)]) as table:
         for _, row in found:
-            rows.append({**origin_of(points[settings_of(row)]), **row})
-            table.write(rows[-1])
+            rows.append(row)
+            table.write({**origin_of(points[settings_of(row)]), **row})
     if not rows:
         print(f"Figure {figure.name}: nothing of it is in the results store.")
         return
+    # On another machine the last digits may differ.
+    (folder / MACHINE).write_text(json.dumps(machine(), indent=2) + "\n", encoding="utf-8")
     print(f"{target}: {figure.title}.")
-    print(means(sorted(rows, key=lambda row: places[row["key"]]), figure.against))
+    print(means(sorted(rows, key=lambda row: places[settings_of(row)]), figure.against))
 
 
-def means(rows: list[dict[str, Any]], against: str) -> str:
+def means(rows: list[Row], against: str) -> str:
     """The means over the draws as text: a line for each mechanism (and epsilon), a column for each of ``against``."""
     table = pd.DataFrame(rows)
     table = table[table["metric"] == table["metric"].iloc[0]]
