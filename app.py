@@ -6,4 +6,11 @@ itself would let Streamlit run a page without its frame when a deep link is the 
 
 import streamlit as st
 
-app = st.App("pages/main.py")
+from pages.parts import service
+
+service.keep_data_out_of_the_log()
+app = st.App(
+    "pages/main.py",
+    lifespan=service.lifespan,
+    middleware=service.middleware(),
+)

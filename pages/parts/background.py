@@ -24,4 +24,11 @@ def runner() -> JobRunner:
 
 def visitor() -> str:
     """The name of this session, known to nobody else."""
-    return st.session_state.setdefault(_SESSION, secrets.token_hex(16))
+    return _present(st.session_state.setdefault(_SESSION, secrets.token_hex(16)))
+
+
+@st.cache_resource(scope="session", on_release=lambda name: runner().depart(name), show_spinner=False)
+def _present(name: str) -> str:
+    """Tell the runner when a visitor comes and, since Streamlit then drops this, when their connection is lost."""
+    runner().arrive(name)
+    return name
