@@ -133,6 +133,8 @@ class GradientPerturbation(Mechanism):
         does not lower the sensitivity (C >= 1/2 with the matching loss).
     delta
         None for Laplace noise, else in (0, 1) for Gaussian noise.
+    step
+        Above 0: all step lengths, and the bounds of those that are not fixed, are multiplied by it.
     calibration
         "paper": the likelihood, Barzilai-Borwein lengths from noised gradients within fixed bounds, the last iterate.
         "rigorous": the matching loss (the likelihood for the logistic link), a fixed public step of at most 1/L (see
@@ -146,6 +148,7 @@ class GradientPerturbation(Mechanism):
     iterations: int = 10
     clip: float | None = 0.5
     delta: float | None = None
+    step: float = 1.0
     calibration: str = "rigorous"
     label: ClassVar[str] = "GraP"
 
@@ -156,6 +159,7 @@ class GradientPerturbation(Mechanism):
             object.__setattr__(self, "clip", check_number("clip", self.clip, low=0.0, open_low=True))
         if self.delta is not None:
             object.__setattr__(self, "delta", check_delta("delta", self.delta))
+        object.__setattr__(self, "step", check_number("step", self.step, low=0.0, open_low=True))
         check_choice("calibration", self.calibration, CALIBRATIONS)
 
     def uses_matching(self, link: Link) -> bool:
@@ -199,13 +203,14 @@ class GradientPerturbation(Mechanism):
         return sensitivity * self.multiplier
 
     def step_length(self, link: Link, cset: ConstraintSet) -> float:
-        """gamma = min(1/L, alpha / s), the rigorous calibration's fixed step: s is the standard deviation of the noise.
+        """gamma = step min(1/L, alpha / s), the rigorous calibration's fixed one: s is the noise's standard deviation.
 
         A step of alpha / s is carried across half the box by its noise alone; a longer one would land far outside the
         constraints, to be projected back at many times the cost and no gain. Public: it depends on no rating.
         """
         longest = 1.0 / link.max_density
-        return longest if cset.alpha is None else min(longest, cset.alpha / self.noise_std(link, cset))
+        usual = longest if cset.alpha is None else min(longest, cset.alpha / self.noise_std(link, cset))
+        return self.step * usual
 
     def noised(self, values: Array, sensitivity: float, rounding: float, noise: Noise) -> Array:
         """One noisy answer: ``values`` plus the noise of one of K looks; ``rounding`` 0 says that they are bits."""
@@ -263,7 +268,8 @@ class GradientPerturbation(Mechanism):
         check_number("tol", options.tol, low=0.0, high=1.0, open_low=True, open_high=True)
         check_choice("solver", options.solver, SOLVERS)
         if self.calibration == "paper":
-            steps: Steps = BarzilaiBorwein(link.max_density if self.uses_matching(link) else 1.0 / link.sigma**2)
+            curvature = link.max_density if self.uses_matching(link) else 1.0 / link.sigma**2
+            steps: Steps = BarzilaiBorwein(curvature / self.step)
         else:
             steps = FixedStep(self.step_length(link, cset))
         fits = oracle.omega.shape[0] * oracle.omega.shape[1] <= DENSE_LIMIT

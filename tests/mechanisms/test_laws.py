@@ -280,6 +280,21 @@ class TestGradient:
             math.sqrt(2 * math.pi)
         )
 
+    def test_step_lengths_are_in_units_of_the_usual_ones(self, small):
+        usual = obmc.GradientPerturbation(epsilon=1.0).step_length(GAUSSIAN, CSET)
+        assert obmc.GradientPerturbation(epsilon=1.0, step=0.5).step_length(GAUSSIAN, CSET) == 0.5 * usual
+        # With one step from zero and nothing to project, the estimate is the step itself.
+        wide = obmc.ConstraintSet(tau=1e6, alpha=1e4)
+        made = [
+            obmc.GradientPerturbation(epsilon=1.0, iterations=1, step=step, calibration="paper")
+            .release(small, LOGISTIC, wide, rng=0)
+            .completion.matrix
+            for step in (1.0, 0.25)
+        ]
+        np.testing.assert_allclose(made[1], 0.25 * made[0], rtol=1e-12)
+        with pytest.raises(ValueError, match="step must be a finite number above 0"):
+            obmc.GradientPerturbation(epsilon=1.0, step=0.0)
+
     def test_both_calibrations_stay_within_the_constraints(self, small):
         """A mean of iterates and a last one: both are within the constraints."""
         cset = obmc.ConstraintSet.for_rank(small.shape)
