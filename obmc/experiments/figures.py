@@ -9,7 +9,7 @@ best without privacy of those tried.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -70,7 +70,7 @@ class Figure:
     Attributes
     ----------
     name
-        "1a" to "3b", "4", "5"; and "small-epsilon", which the paper does not have.
+        "1a" to "3b", "4", "5"; and what the paper does not have: "small-epsilon", and those of ``choices``.
     title
         What it shows.
     against
@@ -98,7 +98,7 @@ class Figure:
                 repetitions=min(sweep.repetitions, 2),
             )
             for name, sweep in self.parts.items()
-            if not (large and name in _SLOW)
+            if not (large and (name in _SLOW or self.against == "options"))
         }
         return replace(self, parts=parts)
 
@@ -125,21 +125,78 @@ def figures() -> dict[str, Figure]:
 
 _LINK = {"gaussian": "Gaussian noise", "logistic": "logistic noise"}
 
+# What the paper does not print, and what is tried in its place: the values here, 1, 1, 10 and 1, are among them.
+TRIED_RANKS = (1, 2, 5)
+TRIED_ALPHAS = (0.5, 1.0, 2.0)
+TRIED_STEPS = (1, 3, 10, 30)
+TRIED_LENGTHS = (0.1, 0.3, 1.0, 3.0)
+TRIED_EPSILONS = (1.0, 4.0, 10.0)
+_DATA = {"synthetic": "synthetic data", "ml-100k": "ML-100K", "rc": "RC"}
+
+
+@cache
+def choices() -> dict[str, Figure]:
+    """By name, how much depends on the choices that the paper does not print: each varied, the others as usual.
+
+    Rank and alpha on real data, the number of GraP's steps, and their length in units of the usual one. The parts are
+    the two links. On ML-100K there are few draws, and GraP's steps are varied with the logistic link alone.
+    """
+    found = {}
+    gradient: dict[str, Any] = {"name": "GraP", "calibration": "paper"}
+    for data in ("ml-100k", "rc"):
+        tried = _PARTS["paper"] if data == "ml-100k" else (*_PARTS["paper"], gradient)
+        for about, values in (("rank", TRIED_RANKS), ("alpha", TRIED_ALPHAS)):
+            name, title = f"{about}-{data}", f"The choice of {about} on {_DATA[data]}"
+            found[name] = Figure(name, title, about, _tried(data, tried, **{about: values}))
+    for data in _DATA:
+        counts = [count for count in TRIED_STEPS if count <= 10 or data != "ml-100k"]
+        varied = [gradient | {"iterations": count} for count in counts]
+        title = f"The choice of GraP's number of steps on {_DATA[data]}"
+        parts = _tried(data, varied)
+        if data == "ml-100k":
+            parts = {"logistic": parts["logistic"]}
+        found[f"steps-{data}"] = Figure(f"steps-{data}", title, "options", parts)
+    for data in ("synthetic", "rc"):
+        varied = [gradient | {"step": length} for length in TRIED_LENGTHS]
+        title = f"The choice of GraP's step length on {_DATA[data]}"
+        found[f"length-{data}"] = Figure(f"length-{data}", title, "options", _tried(data, varied))
+    return found
+
+
+def _tried(data: str, mechanisms: Sequence[Any], **settings: Any) -> dict[str, Sweep]:
+    return {
+        link: Sweep(
+            dataset=data,
+            link=link,
+            mechanisms=mechanisms,
+            epsilons=TRIED_EPSILONS,
+            repetitions=SLOW_DRAWS if data == "ml-100k" else REAL_DRAWS,
+            metrics=_metrics(data),
+            **settings,
+        )
+        for link in ("logistic", "gaussian")
+    }
+
 
 def find_figure(name: str) -> Figure:
-    """The figure of this name; ``ValueError`` listing the names if there is none."""
-    return figures()[check_choice("figure", name, tuple(figures()))]
+    """The figure or choice of this name; ``ValueError`` listing the names if there is none."""
+    known = figures() | choices()
+    return known[check_choice("figure", name, tuple(known))]
 
 
 def _parts(**settings: Any) -> dict[str, Sweep]:
     dataset = settings["dataset"]
     settings.setdefault("repetitions", SYNTHETIC_DRAWS if dataset == "synthetic" else REAL_DRAWS)
-    settings["metrics"] = ("are", "sign_accuracy") if dataset == "synthetic" else ("sign_accuracy", "auc", "log_loss")
+    settings["metrics"] = _metrics(dataset)
     parts = {}
     for name, mechanisms in _PARTS.items():
         slow = dataset == "ml-100k" and name in _SLOW
         parts[name] = Sweep(**{**settings, "mechanisms": mechanisms} | ({"repetitions": SLOW_DRAWS} if slow else {}))
     return parts
+
+
+def _metrics(dataset: str) -> tuple[str, ...]:
+    return ("are", "sign_accuracy") if dataset == "synthetic" else ("sign_accuracy", "auc", "log_loss")
 
 
 def table_1() -> list[dict[str, Any]]:

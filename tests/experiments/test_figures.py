@@ -86,6 +86,11 @@ def test_a_quick_figure_is_a_small_part_of_the_whole(name: str) -> None:
     assert set(quick.parts) == ({"paper", "rigorous"} if name == "2a" else set(PARTS))
 
 
+def test_quick_choices_leave_out_what_takes_minutes() -> None:
+    assert figures.choices()["steps-ml-100k"].quick().parts == {}
+    assert set(figures.choices()["rank-rc"].quick().parts) == {"logistic", "gaussian"}
+
+
 def test_an_unknown_figure_is_named() -> None:
     with pytest.raises(ValueError, match="figure must be one of '1a', '1b'"):
         find_figure("6")

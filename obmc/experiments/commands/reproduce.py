@@ -23,6 +23,7 @@ from obmc.experiments.figures import (
     ORIGIN,
     PARTS,
     Figure,
+    choices,
     figures,
     find_figure,
     origin_of,
@@ -34,6 +35,7 @@ from obmc.experiments.machine import machine
 from obmc.experiments.sweep import FIELDS, Row, Sweep
 
 TABLE = "table1"
+CHOICES = "choices"
 MACHINE = "machine.json"
 
 
@@ -47,7 +49,8 @@ def reproduce(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace],
         "--figure",
         nargs="+",
         metavar="NAME",
-        help=f"{', '.join(figures())} or {TABLE}; 1, 2 and 3 mean both of their parts (default: all)",
+        help=f"{', '.join([*figures(), *choices(), TABLE])}; 1, 2, 3 mean both of their parts, {CHOICES} all of what "
+        "is varied because the paper does not print it (default: all)",
     )
     parser.add_argument("--only", nargs="+", metavar="PART", help=f"of each figure only {', '.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="two draws, three epsilons, nothing that takes minutes")
@@ -89,8 +92,8 @@ def reproduce(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace],
 
 def _chosen(options: argparse.Namespace) -> tuple[list[Figure], bool]:
     names: dict[str, None] = {}
-    for name in options.figure or [*figures(), TABLE]:
-        both = [figure for figure in figures() if figure[:-1] == name]
+    for name in options.figure or [*figures(), CHOICES, TABLE]:
+        both = list(choices()) if name == CHOICES else [figure for figure in figures() if figure[:-1] == name]
         names.update(dict.fromkeys(both or [name]))
     table = TABLE in names
     names.pop(TABLE, None)
@@ -110,8 +113,8 @@ def _chosen(options: argparse.Namespace) -> tuple[list[Figure], bool]:
             )
             for figure in chosen
         ]
-        chosen = [figure for figure in kept if figure.parts]
-    return chosen, table
+        chosen = kept
+    return [figure for figure in chosen if figure.parts], table
 
 
 def _sweeps(figure: Figure) -> dict[str, Sweep]:
