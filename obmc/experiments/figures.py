@@ -247,6 +247,17 @@ def shipped_rows(name: str) -> pd.DataFrame:
     return pd.read_parquet(path, columns=list(FIELDS))
 
 
+def shipped_seconds() -> dict[tuple[str, str, str, str], float]:
+    """The mean time of a shipped run by (data set, mechanism, calibration, options), as ``Store.mean_seconds``."""
+    names = ["dataset", "mechanism", "calibration", "options"]
+    tables = [pd.read_parquet(path, columns=["key", *names, "seconds"]) for path in shipped_tables()]
+    if not tables:
+        return {}
+    runs = pd.concat(tables).drop_duplicates("key")
+    means = runs.groupby(names)["seconds"].mean()
+    return {(str(a), str(b), str(c), str(d)): float(seconds) for (a, b, c, d), seconds in means.items()}
+
+
 def shipped_store() -> FixedStore:
     """The shipped results as a store, for the lower layer of a ``LayeredStore``."""
     return FixedStore(shipped_tables())

@@ -20,6 +20,7 @@ from obmc.experiments.figures import (
     points_of,
     settings_of,
     shipped_rows,
+    shipped_seconds,
     shipped_store,
     shipped_tables,
     table_1,
@@ -111,6 +112,15 @@ def test_shipped_tables_serve_rows_and_store(tmp_path: Path, monkeypatch: pytest
     found = shipped_store().find(list(sweep.points()))
     assert {point.key for point in found} == {point.key for point in points}
     assert all(entry.values == outcome.values for entry in found.values())
+
+
+def test_the_mean_times_of_shipped_runs_are_those_of_the_rows() -> None:
+    rows = shipped_rows("3a")
+    mine = rows[(rows["mechanism"] == "InP") & (rows["calibration"] == "paper") & (rows["metric"] == "auc")]
+    other = shipped_rows("3b")
+    other = other[(other["mechanism"] == "InP") & (other["calibration"] == "paper") & (other["metric"] == "auc")]
+    both = pd.concat([mine, other])
+    assert shipped_seconds()[("rc", "InP", "paper", "{}")] == pytest.approx(both["seconds"].mean())
 
 
 def test_every_shipped_row_has_its_seeds_and_version_and_is_of_these_figures() -> None:
