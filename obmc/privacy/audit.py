@@ -15,8 +15,9 @@ References: Jagielski, Ullman and Oprea 2020; theory section 7.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from scipy import special
 from obmc.constraints import ConstraintSet
 from obmc.errors import check_choice, check_integer, check_number
 from obmc.links import Link
-from obmc.mechanisms.base import LocalMechanism, Mechanism, SolverOptions
+from obmc.mechanisms.base import LocalMechanism, Mechanism, SolverOptions, require_alpha
 from obmc.mechanisms.clear import Clear
 from obmc.mechanisms.gradient import GradientOracle, GradientPerturbation
 from obmc.mechanisms.objective import ObjectivePerturbation
@@ -46,6 +47,10 @@ SELECTION = 0.25
 SELECTION_ERROR = 1e-8
 # Among events whose cautious bounds differ by less than this the smallest is taken: it is farther from the other world.
 SLACK = 0.02
+# Of the interval in which the minimiser for a single rating lies.
+_HALVINGS = 40
+# Runs of a world that are scored at once, where that is possible.
+BATCH = 10_000
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,8 @@ class Audit:
         The largest lower bound that so many runs can show.
     claimed, proven, delta
         What was asked of the mechanism, what its guarantee proves for its scope, and the delta of both.
+    at_least
+        A lower bound on the true epsilon that is proven without an attack; nan where none is known.
     entry, runs, statistic, observed
         The flipped entry, the runs per world, which statistic, and in words what the attacker looked at.
     scores
@@ -96,6 +103,7 @@ class Audit:
     ceiling: float
     claimed: float
     proven: float
+    at_least: float
     delta: float
     entry: tuple[int, int]
     runs: int
@@ -129,14 +137,172 @@ class Audit:
             "An audit can refute a claim and never confirm one."
         )
 
+    def evaluation_scores(self) -> tuple[Array, Array]:
+        """The statistic of the runs that judge, shape (evaluated,) for each world: all but the first quarter."""
+        return self.scores[0][-self.evaluated :], self.scores[1][-self.evaluated :]
+
     def roc(self) -> tuple[Array, Array]:
-        """False and true positive rates of all thresholds on all runs, from (0, 0) to (1, 1), for a plot."""
-        zero, one = self.scores
+        """False and true positive rates of all thresholds on the runs that judge, from (0, 0) to (1, 1)."""
+        zero, one = self.evaluation_scores()
         thresholds = np.unique(np.concatenate([zero, one]))[::-1]
         rates = [_share(values, thresholds, upward=True) for values in (zero, one)]
         false, true = (np.concatenate([[0.0], rate, [1.0]]) for rate in rates)
         # World 1 may be the one with the smaller scores; the curve is drawn above the diagonal.
         return (false, true) if float(np.trapezoid(true, false)) >= 0.5 else (true, false)
+
+    @property
+    def roc_margin(self) -> float:
+        """d = sqrt(log(4 / (1 - confidence)) / (2 n)): with ``confidence`` no rate of the curve is farther off.
+
+        The Dvoretzky-Kiefer-Wolfowitz inequality for the n judging runs of either world, half of the error for each,
+        so that it holds at all thresholds at once: the true curve lies between (false + d, true - d) and
+        (false - d, true + d).
+        """
+        return math.sqrt(math.log(4.0 / (1.0 - self.confidence)) / (2.0 * self.evaluated))
+
+    def operating_point(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The chosen event's (false, true) positive rates, as counted and as bounded: at most and at least these.
+
+        The lower bound is log((true_at_least - delta) / false_at_most) of the second pair.
+        """
+        counted = (self.false_hits / self.evaluated, self.true_hits / self.evaluated)
+        return counted, _rates(self.true_hits, self.false_hits, self.evaluated, self._error)
+
+    @property
+    def _error(self) -> float:
+        return (1.0 - self.confidence) / self.comparisons / 2.0
+
+
+def privacy_region(epsilon: float, delta: float = 0.0) -> tuple[Array, Array]:
+    """The corners of the region of (false, true) positive rates that (eps, delta)-DP leaves to any attack.
+
+    All (f, t) with t <= e^eps f + delta and 1 - f <= e^eps (1 - t) + delta, and the same with f and t exchanged: a
+    polygon with the corners (0, 0), (0, delta), (f*, 1 - f*), (1 - delta, 1), (1, 1) and their mirror images,
+    f* = (1 - delta) / (1 + e^eps).
+
+    Parameters
+    ----------
+    epsilon
+        At least 0, possibly infinite.
+    delta
+        In [0, 1].
+
+    Source: Kairouz, Oh and Viswanath 2015, Theorem 2.1.
+    """
+    if not epsilon >= 0.0:
+        raise ValueError(f"epsilon must be a number of at least 0, got {epsilon!r}.")
+    tail = check_number("delta", delta, low=0.0, high=1.0)
+    corner = (1.0 - tail) / (1.0 + math.exp(min(epsilon, 700.0)))
+    false = [0.0, 0.0, corner, 1.0 - tail, 1.0, 1.0, 1.0 - corner, tail, 0.0]
+    true = [0.0, tail, 1.0 - corner, 1.0, 1.0, 1.0 - tail, corner, 0.0, 0.0]
+    return np.array(false), np.array(true)
+
+
+def success_ceiling(epsilon: float, delta: float = 0.0) -> float:
+    """(e^eps + delta) / (1 + e^eps): how often anybody can tell, at best, which of two equally likely worlds it is."""
+    if not epsilon >= 0.0:
+        raise ValueError(f"epsilon must be a number of at least 0, got {epsilon!r}.")
+    tail = check_number("delta", delta, low=0.0, high=1.0)
+    small = math.exp(-epsilon)
+    return (1.0 + tail * small) / (1.0 + small)
+
+
+@dataclass(eq=False)
+class AuditRun:
+    """An audit under way: made by ``begin_audit``, run piece by piece by ``advance``, judged by ``result``.
+
+    It can be pickled between two pieces, and how it is cut into pieces changes no number. There is no verdict before
+    the last run: whoever looked at one again and again, and stopped when it pleased, would void its confidence.
+    """
+
+    mechanism: Mechanism
+    pair: Pair
+    link: Link
+    cset: ConstraintSet
+    runs: int
+    statistic: str
+    confidence: float
+    comparisons: int
+    options: SolverOptions
+    generator: np.random.Generator
+    done: int = 0
+    _scores: Array = field(default_factory=lambda: np.empty((2, 0)))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all runs are there."""
+        return self.done == self.runs
+
+    @property
+    def scores(self) -> tuple[Array, Array]:
+        """The statistic of the runs so far in the two worlds, shape (done,) each."""
+        return self._scores[0, : self.done], self._scores[1, : self.done]
+
+    def advance(self, seconds: float = math.inf, callback: Callback | None = None) -> AuditRun:
+        """Run until all is done or about so many seconds are over; returns itself.
+
+        ``callback`` is called now and then with the number of runs done; returning False raises ``InterruptedError``.
+        """
+        end = time.monotonic() + seconds
+        attack = _attack(self.mechanism, self.pair, self.link, self.cset, self.options, self.statistic)
+        noise = SimulatedNoise(self.generator)
+        if self._scores.shape[1] == 0:
+            self._scores = np.empty((2, self.runs))
+        told = max(1, self.runs // 50)
+        while not self.is_done:
+            before = self.done
+            count = min(BATCH, self.runs - before) if attack.batch is not None else 1
+            # The worlds take turns, so that a run of the one and of the other never share noise.
+            for world in (0, 1):
+                if attack.batch is not None:
+                    self._scores[world, before : before + count] = attack.batch(world, noise, count)
+                else:
+                    self._scores[world, before] = attack.score(world, noise)
+            self.done += count
+            told_now = callback is not None and self.done // told > before // told
+            if told_now and callback is not None and callback(Progress(self.done, self.runs)) is False:
+                raise InterruptedError("the audit was stopped.")
+            if time.monotonic() >= end:
+                break
+        return self
+
+    def result(self) -> Audit:
+        """What the audit found. Raises ``ValueError`` before the last run."""
+        if not self.is_done:
+            raise ValueError(f"advance must have done all {self.runs} runs before there is a result, not {self.done}.")
+        attack = _attack(self.mechanism, self.pair, self.link, self.cset, self.options, self.statistic)
+        statement = self.mechanism.guarantee(self.link, self.cset, self.pair.given.shape)
+        scores = self.scores
+        error = (1.0 - self.confidence) / self.comparisons / 2.0
+        first = round(SELECTION * self.runs)
+        evaluated = self.runs - first
+        event = _choose_event(
+            (scores[0][:first], scores[1][:first]), evaluated, statement.delta, error, attack.is_ratio
+        )
+        hits = [int(event.happens(values[first:]).sum()) for values in scores]
+        true_hits, false_hits = hits[event.speaks_for], hits[1 - event.speaks_for]
+        bound = _bound(np.array([true_hits]), np.array([false_hits]), evaluated, statement.delta, error)
+        return Audit(
+            mechanism=self.mechanism.label,
+            lower_bound=float(bound[0]),
+            confidence=self.confidence,
+            exact=attack.exact,
+            ceiling=float(_bound(np.array([evaluated]), np.array([0]), evaluated, statement.delta, error)[0]),
+            claimed=statement.claimed,
+            proven=statement.epsilon,
+            at_least=statement.lower_bound,
+            delta=statement.delta,
+            entry=self.pair.entry,
+            runs=self.runs,
+            statistic=self.statistic,
+            observed=attack.observed,
+            comparisons=self.comparisons,
+            scores=scores,
+            event=event,
+            true_hits=true_hits,
+            false_hits=false_hits,
+            evaluated=evaluated,
+        )
 
 
 def audit(
@@ -186,49 +352,73 @@ def audit(
     ValueError
         Naming the argument that is out of range.
     """
+    return (
+        begin_audit(
+            mechanism,
+            obs,
+            link,
+            cset,
+            runs,
+            rng,
+            entry,
+            statistic,
+            confidence=confidence,
+            comparisons=comparisons,
+            tol=tol,
+        )
+        .advance(callback=callback)
+        .result()
+    )
+
+
+def begin_audit(
+    mechanism: Mechanism,
+    obs: Observations,
+    link: Link,
+    cset: ConstraintSet,
+    runs: int = 2000,
+    rng: int | np.random.Generator = 0,
+    entry: tuple[int, int] | None = None,
+    statistic: str = "transcript",
+    *,
+    confidence: float = 0.95,
+    comparisons: int = 1,
+    tol: float = 1e-6,
+) -> AuditRun:
+    """An audit that is to be run piece by piece; arguments and errors as for ``audit``. The entry is chosen here."""
     count = check_integer("runs", runs, low=40, high=10_000_000)
     level = check_number("confidence", confidence, low=0.0, high=1.0, open_low=True, open_high=True)
     tried = check_integer("comparisons", comparisons, low=1)
     check_choice("statistic", statistic, STATISTICS)
     options = SolverOptions(tol=check_number("tol", tol, low=0.0, high=1.0, open_low=True, open_high=True))
     generator = as_generator(rng)
-    statement = mechanism.guarantee(link, cset, obs.shape)
+    # Refuses what the mechanism cannot do before anything is computed.
+    mechanism.guarantee(link, cset, obs.shape)
     for_entry, for_noise = generator.spawn(2)
     needs_estimate = statistic == "final" or isinstance(mechanism, OutputPerturbation | Clear)
     flipped = _choose_entry(mechanism, obs, link, cset, entry, for_entry, options, needs_estimate)
-    attack = _attack(mechanism, Pair(obs, obs.flip(flipped), flipped), link, cset, options, statistic)
-    scores = _collect(attack, count, SimulatedNoise(for_noise), callback)
-    error = (1.0 - level) / tried / 2.0
-    first = round(SELECTION * count)
-    event = _choose_event(
-        (scores[0][:first], scores[1][:first]), count - first, statement.delta, error, attack.is_ratio
-    )
-    hits = [int(event.happens(values[first:]).sum()) for values in scores]
-    true_hits, false_hits = hits[event.speaks_for], hits[1 - event.speaks_for]
-    evaluated = count - first
-    return Audit(
-        mechanism=mechanism.label,
-        lower_bound=float(_bound(np.array([true_hits]), np.array([false_hits]), evaluated, statement.delta, error)[0]),
-        confidence=level,
-        exact=attack.exact,
-        ceiling=float(_bound(np.array([evaluated]), np.array([0]), evaluated, statement.delta, error)[0]),
-        claimed=statement.claimed,
-        proven=statement.epsilon,
-        delta=statement.delta,
-        entry=flipped,
+    return AuditRun(
+        mechanism=mechanism,
+        pair=Pair(obs, obs.flip(flipped), flipped),
+        link=link,
+        cset=cset,
         runs=count,
         statistic=statistic,
-        observed=attack.observed,
+        confidence=level,
         comparisons=tried,
-        scores=scores,
-        event=event,
-        true_hits=true_hits,
-        false_hits=false_hits,
-        evaluated=evaluated,
+        options=options,
+        generator=for_noise,
     )
 
 
 # The statistics of two binomials ----------------------------------------------------------------------------------
+
+
+def _rates(true_hits: int, false_hits: int, n: int, error: float) -> tuple[float, float]:
+    """Clopper and Pearson's upper bound of the false and lower bound of the true positive rate."""
+    up = 1.0 if false_hits == n else float(special.betaincinv(false_hits + 1, n - false_hits, 1.0 - error))
+    low = 0.0 if true_hits == 0 else float(special.betaincinv(true_hits, n - true_hits + 1, error))
+    return up, low
 
 
 def _bound(true_hits: NDArray, false_hits: NDArray, n: int, delta: float, error: float) -> Array:
@@ -301,12 +491,14 @@ class Attack:
     """How one run is reduced to a number, ``score(world, noise)``; ``exact`` is the pair's true loss, or nan.
 
     ``is_ratio``: the score is the log-likelihood ratio of what is observed, world 1 against world 0.
+    ``batch``: the scores of so many runs at once, where that is possible.
     """
 
     observed: str
     exact: float
     score: Callable[[int, Noise], float]
     is_ratio: bool = False
+    batch: Callable[[int, Noise, int], Array] | None = None
 
 
 def _attack(
@@ -323,7 +515,11 @@ def _attack(
             return _attack_label(mechanism, pair, link, exact)
         return _attack_final(mechanism, pair, link, cset, options, exact)
     if isinstance(mechanism, GradientPerturbation) and statistic == "transcript":
+        if mechanism.uses_matching(link) and mechanism.effective_clip(link) is None:
+            return _attack_linear_gradient(mechanism, pair, link, cset)
         return _attack_gradient(mechanism, pair, link, cset, options)
+    if isinstance(mechanism, ObjectivePerturbation) and pair.given.shape == (1, 1):
+        return _attack_single_rating(mechanism, pair, link, cset)
     return _attack_final(mechanism, pair, link, cset, options, math.nan)
 
 
@@ -347,6 +543,55 @@ def _attack_final(
         return float(done.predict(row, col)[0])
 
     return Attack("the completed matrix at the flipped entry", exact, score)
+
+
+def _attack_single_rating(mechanism: ObjectivePerturbation, pair: Pair, link: Link, cset: ConstraintSet) -> Attack:
+    """The likelihood of one rating alone: its minimiser on [-alpha, alpha] is found for thousands of runs at once.
+
+    The minimiser x of l(y, x) + H x is where the slope l'(y, x) = -y h'(yx)/h(yx), which grows with x, meets -H, or an
+    end of the box. So its density is l''(y, x) e^(-|l'(y, x)|/b) / (2b) inside, and each end has the probability of a
+    Laplace tail: the score is the logarithm of their ratio. A matrix with more ratings contains this problem: observe
+    its diagonal.
+    """
+    reach = min(require_alpha(cset, "objective perturbation of the Gaussian likelihood"), cset.tau)
+    scale = mechanism.scale(link, cset)
+    signs = [float(pair.world(world).signs[0]) for world in (0, 1)]
+
+    def slope(sign: float, x: Array | float) -> Array:
+        return -sign * link.score(sign * np.asarray(x))
+
+    def log_law(sign: float, x: Array) -> Array:
+        inside = np.log(link.curvature(sign * x)) - np.abs(slope(sign, x)) / scale - math.log(2.0 * scale)
+        upper = _log_laplace_cdf(-float(slope(sign, reach)) / scale)
+        lower = _log_laplace_cdf(float(slope(sign, -reach)) / scale)
+        return np.where(x >= reach, upper, np.where(x <= -reach, lower, inside))
+
+    def scores(world: int, noise: Noise, count: int) -> Array:
+        assert isinstance(noise, SimulatedNoise)
+        tilt = noise.laplace(count, scale)
+        low, high = np.full(count, -reach), np.full(count, reach)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            rising = slope(signs[world], middle) + tilt > 0.0
+            high = np.where(rising, middle, high)
+            low = np.where(rising, low, middle)
+        # Where the slope has one sign on the whole box, the end itself is the minimiser.
+        x = np.where(slope(signs[world], reach) + tilt <= 0.0, reach, 0.5 * (low + high))
+        x = np.where(slope(signs[world], -reach) + tilt >= 0.0, -reach, x)
+        return log_law(signs[1], x) - log_law(signs[0], x)
+
+    return Attack(
+        "the completed entry",
+        math.nan,
+        lambda world, noise: float(scores(world, noise, 1)[0]),
+        is_ratio=True,
+        batch=scores,
+    )
+
+
+def _log_laplace_cdf(t: float) -> float:
+    """log P(H <= t) for the Laplace law of scale 1."""
+    return t - math.log(2.0) if t <= 0.0 else math.log1p(-0.5 * math.exp(-t))
 
 
 def _attack_clear(pair: Pair, link: Link, cset: ConstraintSet, options: SolverOptions) -> Attack:
@@ -455,6 +700,24 @@ def _attack_gradient(
     return Attack("all noised gradients at the flipped entry", math.nan, score, is_ratio=True)
 
 
+def _attack_linear_gradient(mechanism: GradientPerturbation, pair: Pair, link: Link, cset: ConstraintSet) -> Attack:
+    """The same for gradients h(x) - z without a clamp: the K noised labels z are all that they tell, whatever x is.
+
+    So the steps need not be made. The noise is that of the steps.
+    """
+    place = pair.given.index_of(pair.entry)
+    means = [pair.world(world).bits[place : place + 1] for world in (0, 1)]
+    std = mechanism.noise_std(link, cset)
+    ratio = _laplace_ratio if mechanism.delta is None else _gaussian_ratio
+
+    def score(world: int, noise: Noise) -> float:
+        bits = pair.world(world).bits
+        labels = [mechanism.noised(bits, 1.0, 0.0, noise)[place] for _ in range(mechanism.iterations)]
+        return ratio(np.array(labels), means, std)
+
+    return Attack("all noised gradients at the flipped entry", math.nan, score, is_ratio=True)
+
+
 def _choose_entry(
     mechanism: Mechanism,
     obs: Observations,
@@ -481,15 +744,3 @@ def _choose_entry(
     before = estimate(obs)
     changes = [float(np.linalg.norm(estimate(obs.flip(candidate)) - before)) for candidate in candidates]
     return candidates[int(np.argmax(changes))]
-
-
-def _collect(attack: Attack, runs: int, noise: Noise, callback: Callback | None) -> tuple[Array, Array]:
-    scores = np.empty((2, runs))
-    told = max(1, runs // 50)
-    for run in range(runs):
-        # The worlds take turns, so that a run of the one and of the other never share noise.
-        for world in (0, 1):
-            scores[world, run] = attack.score(world, noise)
-        if callback is not None and (run + 1) % told == 0 and callback(Progress(run + 1, runs)) is False:
-            raise InterruptedError("the audit was stopped.")
-    return scores[0], scores[1]

@@ -1,6 +1,7 @@
 """Audits: what they must find, what they must never find, and that they are repeatable."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -188,6 +189,35 @@ class TestProcedure:
             # No point may beat the trade-off that eps-DP allows, up to sampling error.
             assert np.all(true <= np.exp(2.0) * false + 0.05)
 
+    def test_roc_is_of_the_runs_that_judge(self, small):
+        found = run(obmc.InputPerturbation(epsilon=1.0), small)
+        zero, one = found.evaluation_scores()
+        assert len(zero) == len(one) == found.evaluated == 1500
+        np.testing.assert_array_equal(zero, found.scores[0][500:])
+        false, true = found.roc()
+        (counted_false, counted_true), _ = found.operating_point()
+        # The chosen event, read as "world 1", or its complement, is a corner of the curve.
+        corners = np.column_stack([false, true])
+        event = np.array([counted_false, counted_true])
+        nearest = min(np.abs(corners - event).sum(axis=1).min(), np.abs(corners - (1 - event[::-1])).sum(axis=1).min())
+        assert nearest < 1e-12
+
+    def test_the_margin_of_the_curve_covers_the_true_one(self, small):
+        """The true curve of randomised response has the corner (p, 1 - p)."""
+        p = 1.0 / (1.0 + math.exp(1.0))
+        for seed in range(20):
+            found = run(obmc.InputPerturbation(epsilon=1.0), small, rng=seed, runs=400)
+            false, true = found.roc()
+            assert abs(false[1] - p) <= found.roc_margin
+            assert abs(true[1] - (1 - p)) <= found.roc_margin
+        assert found.roc_margin == pytest.approx(math.sqrt(math.log(80.0) / 600.0))
+
+    def test_the_point_that_proves_the_bound(self, small):
+        found = run(obmc.OutputPerturbation(epsilon=4.0), small, entry=(int(small.rows[0]), int(small.cols[0])))
+        (false, true), (at_most, at_least) = found.operating_point()
+        assert false < at_most < at_least < true
+        assert found.lower_bound == pytest.approx(math.log((at_least - found.delta) / at_most))
+
     def test_callback(self, small):
         told = []
         run(obmc.InputPerturbation(epsilon=1.0), small, runs=100, callback=told.append)
@@ -200,6 +230,112 @@ class TestProcedure:
             obmc.InputPerturbation, "_noised_labels", lambda self, obs, link, noise: noise.flips(len(obs), 1.0) * 1.0
         )
         assert run(obmc.InputPerturbation(epsilon=1.0), small).lower_bound < 0.15
+
+
+class TestPieces:
+    @pytest.mark.parametrize(
+        "mechanism",
+        [
+            obmc.ObjectivePerturbation(epsilon=1.0),
+            obmc.GradientPerturbation(epsilon=4.0, iterations=2, calibration="paper"),
+        ],
+        ids=lambda mechanism: mechanism.label,
+    )
+    def test_pieces_change_no_number(self, tiny, mechanism):
+        whole = run(mechanism, tiny, cset=TINY_CSET, runs=60)
+        piece = audit_module.begin_audit(mechanism, tiny, LOGISTIC, TINY_CSET, runs=60)
+        seen = []
+        while not piece.is_done:
+            piece = pickle.loads(pickle.dumps(piece)).advance(seconds=0.0)
+            seen.append(piece.done)
+        assert seen == list(range(1, 61))
+        found = piece.result()
+        assert (found.lower_bound, found.event, found.entry) == (whole.lower_bound, whole.event, whole.entry)
+        np.testing.assert_array_equal(found.scores, whole.scores)
+
+    def test_growing_scores_and_no_early_verdict(self, small):
+        piece = audit_module.begin_audit(obmc.InputPerturbation(epsilon=1.0), small, LOGISTIC, CSET, runs=100)
+        assert [len(values) for values in piece.scores] == [0, 0]
+        piece.advance(seconds=0.0)
+        assert [len(values) for values in piece.scores] == [1, 1]
+        with pytest.raises(ValueError, match="must have done all 100 runs"):
+            piece.result()
+
+    def test_gradients_without_a_clamp_need_no_steps(self, tiny):
+        """The attack on the noised labels sees what the attack on the steps sees."""
+        mechanism = obmc.GradientPerturbation(epsilon=4.0, iterations=3)
+        pair = audit_module.Pair(tiny, tiny.flip((int(tiny.rows[0]), int(tiny.cols[0]))), (tiny.rows[0], tiny.cols[0]))
+        options = audit_module.SolverOptions()
+        slow = audit_module._attack_gradient(mechanism, pair, LOGISTIC, TINY_CSET, options)
+        fast = audit_module._attack_linear_gradient(mechanism, pair, LOGISTIC, TINY_CSET)
+        noises = [audit_module.SimulatedNoise(np.random.default_rng(1)) for _ in range(2)]
+        for world in (0, 1, 1):
+            assert slow.score(world, noises[0]) == pytest.approx(fast.score(world, noises[1]), abs=1e-9)
+
+
+class TestSingleRating:
+    """The Gaussian likelihood of one rating, where the paper's promise is known to be broken."""
+
+    ONE = obmc.Observations([0], [0], [1], (1, 1))
+
+    def audited(self, **options):
+        cset = obmc.ConstraintSet.for_rank((1, 1), alpha=2.0)
+        return run(obmc.ObjectivePerturbation(calibration="paper", **options), self.ONE, GAUSSIAN, cset, runs=100_000)
+
+    def test_the_papers_promise_is_refuted(self):
+        found = self.audited(epsilon=0.5)
+        assert found.refutes
+        assert 1.0 < found.lower_bound < found.at_least
+        assert found.at_least == pytest.approx(2.021, abs=1e-3)
+
+    def test_the_fast_minimiser_is_the_solver_s(self):
+        mechanism = obmc.ObjectivePerturbation(epsilon=1.0, calibration="paper")
+        cset = obmc.ConstraintSet.for_rank((1, 1), alpha=1.0)
+        pair = audit_module.Pair(self.ONE, self.ONE.flip((0, 0)), (0, 0))
+        attack = audit_module._attack_single_rating(mechanism, pair, GAUSSIAN, cset)
+
+        def ratio(x, sign):
+            scale = mechanism.scale(GAUSSIAN, cset)
+            return math.log(GAUSSIAN.curvature(sign * x)) - abs(float(GAUSSIAN.score(sign * x))) / scale
+
+        inside = 0
+        for seed in range(40):
+            noises = [audit_module.SimulatedNoise(np.random.default_rng(seed)) for _ in range(2)]
+            options = audit_module.SolverOptions(tol=1e-9)
+            x = float(mechanism._complete(pair.given, GAUSSIAN, cset, noises[0], options).matrix[0, 0])
+            if abs(x) < 0.999:
+                inside += 1
+                assert attack.score(0, noises[1]) == pytest.approx(ratio(x, -1.0) - ratio(x, 1.0), abs=1e-3)
+        assert inside >= 3
+
+
+class TestRegion:
+    def test_corners(self):
+        false, true = audit_module.privacy_region(math.log(3.0))
+        assert set(zip(false.round(12), true.round(12), strict=True)) == {(0, 0), (0.25, 0.75), (1, 1), (0.75, 0.25)}
+        false, true = audit_module.privacy_region(0.0, 0.1)
+        assert np.all(np.abs(true - false) <= 0.1 + 1e-12)
+        assert audit_module.privacy_region(math.inf)[1].max() == 1.0
+
+    def test_every_corner_keeps_the_inequalities(self):
+        for epsilon, delta in ((0.5, 0.0), (1.0, 0.05), (4.0, 1e-5)):
+            false, true = audit_module.privacy_region(epsilon, delta)
+            for f, t in ((false, true), (true, false)):
+                assert np.all(t <= np.exp(epsilon) * f + delta + 1e-12)
+                assert np.all(1 - f <= np.exp(epsilon) * (1 - t) + delta + 1e-12)
+
+    def test_randomised_response_reaches_the_ceiling(self):
+        assert audit_module.success_ceiling(1.0) == pytest.approx(0.7310586)
+        assert audit_module.success_ceiling(0.0) == 0.5
+        assert audit_module.success_ceiling(math.inf) == 1.0
+        assert audit_module.success_ceiling(0.0, 0.2) == pytest.approx(0.6)
+
+    @pytest.mark.parametrize("function", [audit_module.privacy_region, audit_module.success_ceiling])
+    def test_bad_input(self, function):
+        with pytest.raises(ValueError, match="epsilon must be a number of at least 0"):
+            function(-1.0)
+        with pytest.raises(ValueError, match="delta must be"):
+            function(1.0, 2.0)
 
 
 class TestBadInput:
