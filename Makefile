@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: app test check format benchmark evidence environment chromium clean
+.PHONY: app test check format benchmark evidence docs environment chromium clean
 
 app: $(VENV)/app.stamp  ## Start the dashboard; options: make app ARGS="--server.port 8502"
 	$(BIN)/python -m streamlit run app.py $(ARGS)
@@ -35,6 +35,9 @@ benchmark: environment  ## Speed against the stated targets; one: make benchmark
 evidence: environment chromium  ## The long checks; their figures go to docs/evidence/
 	$(BIN)/python -m pytest -m evidence $(ARGS)
 	$(BIN)/python -m benchmarks --evidence
+
+docs: environment  ## The documentation as pages, in build/docs; warnings are errors
+	$(BIN)/python -m sphinx -q -W -b html docs build/docs
 
 environment: $(VENV)/dev.stamp  ## The development environment in .venv
 

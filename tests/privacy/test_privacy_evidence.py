@@ -131,7 +131,7 @@ def test_gradient_perturbation_keeps_its_promise(small, report, options):
     ("v", "nominal", "event", "at_least"), [(1.0, 0.5, (0.8, 1.0), 0.52), (2.0, 1.0, (1.8, 2.0), 1.3)]
 )
 def test_the_gaussian_likelihood_breaks_the_papers_promise(report, v, nominal, event, at_least):
-    """Four million exact solutions of the scalar problem in each world; an observed entry on a diagonal is this problem.
+    """Four million exact solutions of the scalar problem in each world; an entry of a diagonal Omega is this problem.
 
     The exact log ratios of the events are 0.568 and 1.824: the intervals cost about 0.03 and 0.08 of them.
     """

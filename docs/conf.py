@@ -1,0 +1,31 @@
+"""Sphinx: these pages and the reference of `obmc` from its docstrings; `make docs` writes to build/docs."""
+
+import importlib.metadata
+
+project = "obmc"
+author = "the obmc contributors"
+release = version = importlib.metadata.version("obmc")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+napoleon_google_docstring = False
+napoleon_numpy_docstring = True
+
+html_theme = "furo"
+html_title = "obmc"
+
+
+def setup(app):
+    """Docstrings write formulas as plain text, in which bars and stars are no markup."""
+
+    def escape(app, what, name, obj, options, lines):
+        for number, line in enumerate(lines):
+            # Indented lines of a summary are displayed formulas; numpydoc's sections have become lists by now.
+            lines[number] = line.replace("|", r"\|").replace("_*", r"_\*")
+
+    # After napoleon, which reads the sections.
+    app.connect("autodoc-process-docstring", escape, priority=900)
