@@ -20,23 +20,30 @@ from obmc.links import Link
 from obmc.losses import Matching
 from obmc.observations import Omega
 from obmc.solvers.certificate import Problem
-from obmc.solvers.completion import Callback, Completion, FactoredEstimate
+from obmc.solvers.completion import Callback, Completion, DenseEstimate, FactoredEstimate
 from obmc.solvers.dispatch import minimise
 from obmc.solvers.factored import FactoredOutcome, factored
 from obmc.solvers.spectral import spectral_norm_bound
 
 Array = NDArray[np.float64]
 
-# Radii as shares of the constraint set's, and ridges in units of (1 + 4 v): the ridge that a prior variance of 1/unit
-# asks for when the labels have noise variance v beyond a fair coin's 1/4. The last ridge leaves the level alone.
-SHARES = (0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.55, 0.75, 1.0)
-RIDGES = (0.5, 1.0, 2.0, 4.0, 8.0, 1000.0)
-STANDARD_ERRORS = 2.0
+# Radii as shares of the constraint set's, what a solution's low-rank part is stretched by, and ridges in units of
+# (1 + 4 v): the ridge that a prior variance of 1/unit asks for when the labels have noise variance v beyond a fair
+# coin's 1/4. The last ridge leaves the level alone.
+SHARES = (0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.55, 0.75, 1.0)
+STRETCHES = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0)
+RIDGES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 1000.0)
+# A structure needs a gain of so many standard errors over a simpler one, and of those that have it the one with the
+# largest gain less SHRINKING standard errors is taken.
+STANDARD_ERRORS, SHRINKING = 2.0, 1.0
 # What a part must show without folds before it is taken: effects a spread of means this many standard errors above
 # noise, a low-rank part a larger norm than so many draws of noise. Strict, since structure that is not there costs an
 # error several times that of zeros where labels are noisy, and structure that is missed at most that of zeros.
 SPREAD_ERRORS = 3.0
-NOISES, NOISES_OF_LARGE, NOISES_OF_RULE = 20, 8, 3
+NOISES, NOISES_OF_LARGE, NOISES_OF_RULE = 10, 8, 3
+# The share of the box that a low-rank part is taken to fill when it is asked whether it could be seen (root mean
+# square; entries uniform within the box fill 0.58 of it, the paper's matrices of rank 1 a third).
+FILLED = 0.5
 # Small data need many folds, so that a fold's training set is nearly all of them; for large ones few are enough.
 FOLDS, FOLDS_OF_LARGE, LARGE = 10, 4, 20_000
 TOLERANCE = 1e-3
@@ -51,7 +58,9 @@ class Candidate:
     ridge
         Weight of the effects' ridge; None for no effects.
     radius
-        Of the nuclear-norm ball; 0 for no low-rank part.
+        Of the nuclear-norm ball that the convex problem is solved in; 0 for no low-rank part.
+    stretch
+        What the solution's low-rank part is multiplied by, at least 1.
     loss
         Mean held-out loss per entry (nan where the rule chose without one).
     gain, standard_error
@@ -63,6 +72,7 @@ class Candidate:
     loss: float = math.nan
     gain: float = math.nan
     standard_error: float = math.nan
+    stretch: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -104,14 +114,23 @@ def cross_validated(
     folds: int | None = None,
     step: Callable[[int], bool | None] | None = None,
 ) -> Structure:
-    """The structure that predicts held-out noised labels best, where it beats a simpler one by 2 standard errors.
+    """The structure that predicts held-out noised labels best, if by more than 2 standard errors over a simpler one.
 
-    Effects alone are tried at several ridges; if they beat zeros by ``STANDARD_ERRORS``, low-rank parts are tried
-    beside the best of them, else without effects. Radii grow until one is clearly or two in a row are worse than the
-    best. The minimum by itself would overfit: with few or very noisy labels it is seldom the zeros that it should be.
-    The best of several candidates passes two standard errors too often by chance, and the folds share their noise, so
-    each part must also be seen without folds: effects in the spread of the means (``ridge_by_moments``), a low-rank
-    part in a gradient whose spectral norm exceeds that of all draws of noise alone (``NOISES``).
+    Effects alone are tried at several ridges; if they beat zeros, low-rank parts are tried beside the best of them,
+    else without effects. Of the structures whose gain over the simpler one exceeds ``STANDARD_ERRORS`` standard errors
+    the one with the largest gain less one standard error is taken, and the simpler one if there are none. The minimum
+    of the held-out loss would overfit: with few or very noisy labels it is seldom the zeros that it should be, and
+    where it leaves them wrongly it does so by a long way. The standard error of a gain grows with the structure, so
+    that little of it is preferred unless much is seen.
+
+    A solution's low-rank part is also tried stretched, S = E + c L with c > 1: a ball that is small enough to keep the
+    noise's singular vectors out shrinks the signal's singular values far too much. Without effects c L is exactly the
+    solution for the labels' loss c A(S / c) - T S in the ball of radius c tau', whose curvature is a c-th, and for
+    large c it is the leading singular vectors of the noised labels. It costs no further solve. c tau' stays within tau.
+
+    Radii grow until one is clearly or two in a row are worse than the best. As the best of several candidates passes
+    two standard errors too often by chance, and the folds share their noise, each part must also be seen without folds:
+    effects in the spread of the means (``ridge_by_moments``), a low-rank part in a gradient that passes ``_is_seen``.
 
     Parameters
     ----------
@@ -143,13 +162,13 @@ def cross_validated(
     count = 0
     stopped = number < 2
 
-    def score(ridge: float | None, radius: float, starts: list[FactoredOutcome | None]) -> Array | None:
-        """Held-out losses of a structure, shape (n,); the folds' solutions replace ``starts``. None when stopped."""
+    def predict(ridge: float | None, radius: float, starts: list[FactoredOutcome | None]) -> tuple[Array, Array] | None:
+        """Held-out effects and low-rank parts, shape (n,); the folds' solutions replace ``starts``. None: stopped."""
         nonlocal count, stopped
-        if stopped:
-            return None
-        held_out = np.zeros(n)
+        fixed, low = np.zeros(n), np.zeros(n)
         for k, (train, test) in enumerate(parts):
+            if stopped:
+                return None
             problem = Problem(
                 loss.select(train),
                 omega.take(train),
@@ -158,38 +177,98 @@ def cross_validated(
                 low_rank=radius > 0.0,
             )
             starts[k] = outcome = factored(problem, TOLERANCE, 200, None, starts[k], certify=False)
-            estimate = FactoredEstimate(outcome.left, outcome.right, outcome.effects, cset.alpha)
-            held_out[test] = loss.select(test).values(estimate.at(omega.rows[test], omega.cols[test]))
+            rows, cols = omega.rows[test], omega.cols[test]
+            low[test] = FactoredEstimate(outcome.left, outcome.right, None, None).at(rows, cols)
+            if outcome.effects is not None:
+                fixed[test] = outcome.effects.at(rows, cols)
             count += 1
-            if step is not None and step(count) is False:
-                stopped = True
-                return None
-        tried.append(_candidate(ridge, radius, held_out, zeros))
-        return held_out
+            stopped = step is not None and step(count) is False
+        return fixed, low
 
-    best, best_losses = Candidate(None, 0.0, float(zeros.mean()), 0.0, 0.0), zeros
-    tried.append(best)
+    def search(structures: Iterable[tuple[float | None, float]], reference: _Scored, warm: bool) -> _Scored:
+        """The best structure on a path of those that beat ``reference``; ``reference`` if none does."""
+        found, largest = reference, -math.inf
+        least: Array | None = None
+        worse = 0
+        starts: list[FactoredOutcome | None] = [None] * len(parts)
+        for ridge, radius in structures:
+            predicted = predict(ridge, radius, starts if warm else [None] * len(parts))
+            if predicted is None:
+                break
+            lowest: Array | None = None
+            for stretch in STRETCHES if radius > 0.0 else (1.0,):
+                # The smallest radii are stretched furthest, and no further than to tau.
+                if stretch > 1.0 and stretch * radius > cset.tau:
+                    break
+                losses = loss.values(_cut(predicted[0] + stretch * predicted[1], cset.alpha))
+                # Held-out losses are convex in the stretch: once they rise they go on rising.
+                if lowest is not None and losses.mean() >= lowest.mean():
+                    break
+                lowest = losses
+                gain, error = _gain(losses, zeros)
+                tried.append(Candidate(ridge, radius, float(losses.mean()), gain, error, stretch))
+                gain, error = _gain(losses, reference.losses)
+                if gain > STANDARD_ERRORS * error and gain - SHRINKING * error > largest:
+                    found, largest = _Scored(tried[-1], losses), gain - SHRINKING * error
+            assert lowest is not None
+            if least is None or lowest.mean() < least.mean():
+                least, worse = lowest, 0
+            else:
+                # One clearly worse, or two worse at all: the loss is convex in the radius, up to noise.
+                gain, error = _gain(least, lowest)
+                worse += 2 if gain > STANDARD_ERRORS * error else 1
+                if worse >= 2:
+                    break
+        return found
+
+    best = _Scored(Candidate(None, 0.0, float(zeros.mean()), 0.0, 0.0), zeros)
+    tried.append(best.candidate)
     unit = ridge_unit(loss.link, variance)
-    ridges = ((share * unit, 0.0) for share in RIDGES)
-    found = _path(ridges, score, best_losses, len(parts), keep_starts=False)
-    if found is not None and ridge_by_moments(loss, omega, variance) is not None:
-        best_losses, best = found[1], _candidate(found[0][0], 0.0, found[1], zeros)
-    if low_rank and not stopped and _exceeds_noise(loss, omega, best.ridge, variance, rng):
-        radii = ((best.ridge, share * cset.tau) for share in SHARES)
-        found = _path(radii, score, best_losses, len(parts), keep_starts=True)
-        if found is not None:
-            best = _candidate(found[0][0], found[0][1], found[1], zeros)
-    return Structure(best, tuple(tried))
+    if ridge_by_moments(loss, omega, variance) is not None:
+        best = search(((share * unit, 0.0) for share in RIDGES), best, False)
+    ridge = best.candidate.ridge
+    if low_rank and not stopped and _is_seen(loss, omega, cset, ridge, variance, rng):
+        best = search(((ridge, share * cset.tau) for share in SHARES), best, True)
+    return Structure(best.candidate, tuple(tried))
 
 
-def _exceeds_noise(
-    loss: Matching, omega: Omega, ridge: float | None, variance: float, rng: np.random.Generator
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """A candidate and its held-out losses, shape (n,)."""
+
+    candidate: Candidate
+    losses: Array
+
+
+def _cut(values: Array, alpha: float | None) -> Array:
+    return values if alpha is None else np.clip(values, -alpha, alpha)
+
+
+def _is_seen(
+    loss: Matching, omega: Omega, cset: ConstraintSet, ridge: float | None, variance: float, rng: np.random.Generator
 ) -> bool:
-    """Whether effects leave a gradient with a larger spectral norm than all draws of noise."""
+    """Whether a low-rank part can be seen at all, and the gradient that effects leave has more than noise in it.
+
+    An L within the box adds at most h(S) - h(E) to the labels' means, for S and E at the bounds, and so at most that
+    times ||P|| to the spectral norm of the gradient, P_ij = 1 on Omega and 0 elsewhere; L is taken to reach the share
+    ``FILLED`` of it. Noise of standard deviation s at evenly observed entries, sqrt(q) s (sqrt(d1) + sqrt(d2)) in norm,
+    hides what is below sqrt(q) s (d1 d2)^(1/4). Where that is more than L could reach, nothing that the folds say of it
+    is to be believed. Without effects this does not depend on the labels: few and noisy ones are left at zeros.
+
+    Where L could be seen, the norm must exceed that of all of ``NOISES`` draws of noise.
+
+    Source: Benaych-Georges and Nadakuditi 2012, for the least singular value that noise does not hide.
+    """
     fit, size, _ = _rest(loss, omega, ridge, 0.0, None)
     level = _noise_level(loss.link, fit, variance)
     number = NOISES if loss.n <= LARGE else NOISES_OF_LARGE
-    return all(size > _norm(omega, level * rng.choice((-1.0, 1.0), size=loss.n)) for _ in range(number))
+    noise = [_norm(omega, level * rng.choice((-1.0, 1.0), size=loss.n)) for _ in range(number)]
+    rows, cols = (len(np.unique(index)) for index in (omega.rows, omega.cols))
+    hidden = np.mean(noise) * (rows * cols) ** 0.25 / (math.sqrt(rows) + math.sqrt(cols))
+    bound = math.inf if cset.alpha is None else cset.alpha
+    chances = loss.link.probability(np.array([-bound, bound if ridge is not None else 0.0]))
+    largest = FILLED * float(chances[1] - chances[0]) * _norm(omega, np.ones(loss.n))
+    return largest > hidden and size > max(noise)
 
 
 def _rest(
@@ -208,51 +287,9 @@ def _noise_level(link: Link, fit: Array, variance: float) -> Array:
     return np.sqrt(chance * (1.0 - chance) + variance)
 
 
-def _path(
-    structures: Iterable[tuple[float | None, float]],
-    score: Callable[[float | None, float, list[FactoredOutcome | None]], Array | None],
-    reference: Array,
-    folds: int,
-    *,
-    keep_starts: bool,
-) -> tuple[tuple[float | None, float], Array] | None:
-    """The best structure, with its held-out losses, of those on a path that beat ``reference``; None if none does.
-
-    The path ends where it has clearly passed its best, or where ``score`` stops.
-    """
-    found: tuple[tuple[float | None, float], Array] | None = None
-    least: Array | None = None
-    worse = 0
-    starts: list[FactoredOutcome | None] = [None] * folds
-    for structure in structures:
-        losses = score(*structure, starts if keep_starts else [None] * folds)
-        if losses is None:
-            break
-        if _significant(losses, reference) and (found is None or losses.mean() < found[1].mean()):
-            found = structure, losses
-        if least is None or losses.mean() < least.mean():
-            least, worse = losses, 0
-        else:
-            # One clearly worse, or two worse at all: the loss is convex in the radius, up to noise.
-            worse += 2 if _significant(least, losses) else 1
-            if worse >= 2:
-                break
-    return found
-
-
-def _candidate(ridge: float | None, radius: float, losses: Array, zeros: Array) -> Candidate:
-    gain, error = _gain(losses, zeros)
-    return Candidate(ridge, radius, float(losses.mean()), gain, error)
-
-
 def _gain(losses: Array, reference: Array) -> tuple[float, float]:
     difference = reference - losses
     return float(difference.mean()), float(difference.std(ddof=1)) / math.sqrt(len(losses))
-
-
-def _significant(losses: Array, reference: Array) -> bool:
-    gain, error = _gain(losses, reference)
-    return gain > STANDARD_ERRORS * error
 
 
 def ridge_by_moments(loss: Matching, omega: Omega, variance: float) -> float | None:
@@ -349,6 +386,9 @@ def complete_structure(
 ) -> Completion:
     """The completion with a chosen structure: one convex problem, effects and low-rank part together, box on the sum.
 
+    Where a stretch c was chosen, the solution's low-rank part is multiplied by it and the sum cut to the box; the
+    completion's ``tau`` is then c tau'.
+
     Parameters
     ----------
     loss, omega, cset
@@ -386,7 +426,30 @@ def complete_structure(
         effects=chosen.ridge,
         low_rank=chosen.radius > 0.0,
     )
-    return done if chosen.radius > 0.0 else replace(done, tau=0.0)
+    if chosen.radius == 0.0:
+        return replace(done, tau=0.0)
+    return done if chosen.stretch == 1.0 else stretched(done, chosen.stretch)
+
+
+def stretched(done: Completion, factor: float) -> Completion:
+    """S = E + c L, cut to the box, with c = ``factor``; objective and gap stay those of the problem that L solves.
+
+    Parameters
+    ----------
+    done
+        A completion whose estimate is the sum of its effects and a low-rank part.
+    factor
+        At least 1.
+    """
+    fixed, old = done.effects, done.estimate
+    estimate: FactoredEstimate | DenseEstimate
+    if isinstance(old, FactoredEstimate):
+        estimate = replace(old, left=old.left * factor)
+    else:
+        base = np.zeros(done.shape) if fixed is None else fixed.dense()
+        estimate = DenseEstimate(_cut(base + factor * (old.dense() - base), done.alpha))
+    words = f"{done.message}; the low-rank part was then stretched {factor:g} times"
+    return replace(done, estimate=estimate, tau=done.tau * factor, message=words)
 
 
 def _norm(omega: Omega, data: Array) -> float:

@@ -10,8 +10,11 @@ from obmc.datasets import synthetic
 from obmc.links import Gaussian, Link, Logistic
 from obmc.losses import Matching
 from obmc.observations import Omega
+from obmc.solvers import minimise
 from obmc.tuning import (
     STANDARD_ERRORS,
+    Candidate,
+    Structure,
     by_rule,
     complete_structure,
     cross_validated,
@@ -65,10 +68,64 @@ def test_a_strong_low_rank_part_is_found_at_a_sensible_radius(tuned) -> None:
     loss, omega = drawn(truth)
     chosen = tuned(loss, omega, CSET, 0.0, np.random.default_rng(0)).chosen
     # ||truth||_* = 2.5 sqrt(60 50) = 137; shrinkage leaves less, and a radius of 10 would be no use.
-    assert 40.0 < chosen.radius <= CSET.tau
+    assert 40.0 < chosen.radius * chosen.stretch <= CSET.tau
     assert chosen.ridge is None
     done = complete_structure(loss, omega, CSET, tuned(loss, omega, CSET, 0.0, np.random.default_rng(0)))
-    assert np.sum((done.matrix - truth) ** 2) / np.sum(truth**2) < 0.4
+    assert done.tau == chosen.radius * chosen.stretch
+    assert np.sum((done.matrix - truth) ** 2) / np.sum(truth**2) < (0.4 if tuned is by_rule else 0.15)
+
+
+def test_a_stretched_low_rank_part_solves_the_problem_of_a_flatter_link() -> None:
+    loss, omega = drawn(rank_one())
+    radius, factor = 20.0, 3.0
+    structure = Structure(Candidate(None, radius, stretch=factor))
+    done = complete_structure(loss, omega, CSET, structure, tol=1e-6)
+    # The matching loss of a Gaussian link with sigma is that of sigma = 1 at x / sigma, times sigma.
+    bits = loss.labels
+    flat = Matching(Gaussian(factor), bits)
+    steep = complete_structure(Matching(Gaussian(1.0), bits), omega, CSET, structure, tol=1e-6)
+    ball = ConstraintSet(factor * radius, CSET.alpha)
+    direct = minimise(flat, omega, Gaussian(factor), ball, tol=1e-6)
+    np.testing.assert_allclose(steep.matrix, direct.matrix, atol=0.02)
+    assert np.abs(steep.matrix).max() > 0.5
+    assert done.tau == factor * radius
+    assert np.linalg.svd(done.matrix, compute_uv=False).sum() <= done.tau * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", ["admm", "factored"])
+def test_stretching_leaves_effects_as_they_are_and_keeps_to_the_box(solver: str) -> None:
+    loss, omega = drawn(rank_one(1.5) + effects())
+    plain, stretched = (
+        complete_structure(loss, omega, CSET, Structure(Candidate(1.0, 20.0, stretch=factor)), solver=solver, tol=1e-4)
+        for factor in (1.0, 4.0)
+    )
+    assert plain.effects is not None
+    fixed = plain.effects.dense()
+    expected = np.clip(fixed + 4.0 * (plain.matrix - fixed), -3.0, 3.0)
+    inside = np.abs(plain.matrix) < 2.999
+    np.testing.assert_allclose(stretched.matrix[inside], expected[inside], atol=1e-9)
+    assert np.abs(stretched.matrix).max() <= 3.0
+    assert stretched.gap == plain.gap
+    assert "stretched 4 times" in stretched.message
+
+
+def test_labels_too_noisy_for_any_low_rank_part_in_the_box_are_left_at_zeros_whatever_they_are() -> None:
+    # A strong signal, but of labels that are said to be very noisy: nothing in the box could be seen through that.
+    loss, omega = drawn(rank_one())
+    assert not cross_validated(loss, omega, CSET, 0.0, np.random.default_rng(0)).is_zero
+    narrow = ConstraintSet.for_rank(SHAPE, 1, 0.1)
+    assert cross_validated(loss, omega, narrow, 4.0, np.random.default_rng(0)).is_zero
+
+
+def test_of_what_beats_zeros_little_is_taken_where_little_is_seen() -> None:
+    loss, omega = drawn(rank_one(0.9))
+    structure = cross_validated(loss, omega, CSET, 0.0, np.random.default_rng(0))
+    chosen = structure.chosen
+    assert chosen.gain > STANDARD_ERRORS * chosen.standard_error
+    for other in structure.tried:
+        if other.gain > STANDARD_ERRORS * other.standard_error:
+            assert other.gain - other.standard_error <= chosen.gain - chosen.standard_error + 1e-12
+    assert all(tried.radius * tried.stretch <= CSET.tau * (1.0 + 1e-12) for tried in structure.tried)
 
 
 @pytest.mark.parametrize("tuned", TUNED)
@@ -78,7 +135,7 @@ def test_effects_are_found_where_there_are_effects_alone(tuned) -> None:
     assert structure.chosen.ridge is not None
     # Prior variance 1: the best ridge is about one unit.
     assert 0.3 < structure.chosen.ridge / ridge_unit(LOGISTIC, 0.0) < 3.0
-    assert structure.chosen.radius <= 0.1 * CSET.tau
+    assert structure.chosen.radius * structure.chosen.stretch <= 0.1 * CSET.tau
 
 
 def test_the_ridge_by_moments_is_about_that_of_the_planted_variance() -> None:

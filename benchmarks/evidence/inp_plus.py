@@ -22,7 +22,7 @@ from obmc.observations import Observations
 from obmc.solvers import Completion
 
 # To be raised whenever the estimator changes.
-VERSION = 2
+VERSION = 3
 TAU = float(np.sqrt(943 * 1682))
 TOLERANCE = 1e-3
 
@@ -31,8 +31,8 @@ ACCURACY_OF_CLEAR = 0.726
 BELOW_EFFECTS = 0.002
 CPU_SECONDS = 20.0
 DRAWS, DRAWS_AT_ONE, DRAWS_SYNTHETIC = 10, 3, 40
-# How strict the choice of structure is was set by looking at draws of seed 0, so what is reported is of other draws.
-SEED = 1
+# The choice of structure was developed on draws of seeds 0, 1 and 5000 onwards, so what is reported is of another.
+SEED = 2
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 ARE_AT_MOST = 1.05
 ARE_AT_80 = {4.0: 0.85, 10.0: 0.80}

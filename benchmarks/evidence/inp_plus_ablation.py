@@ -30,7 +30,7 @@ from obmc.solvers.factored import factored
 from obmc.tuning import Candidate, Structure, complete_structure
 
 # To be raised whenever the estimator changes.
-VERSION = 2
+VERSION = 3
 LINK = Logistic()
 TOLERANCE = 1e-3
 ALPHA = 3.0

@@ -32,9 +32,10 @@ class InputPerturbationPlus(LocalMechanism):
         minimise  sum over Omega of A(S_ij) - T_ij S_ij + lam/2 (|b|^2 + |c|^2)
         subject to  S = mu + b 1' + 1 c' + L,  ||L||_* <= tau',  |S_ij| <= alpha,
 
-    with the unbiased labels T of InP. It is one jointly convex problem for both links and at every epsilon. The radius
-    tau' <= tau and the ridge lam, which grows with the variance of the noise, are chosen on the noised signs alone, so
-    the guarantee is that of InP, word for word.
+    with the unbiased labels T of InP. It is one jointly convex problem for both links and at every epsilon. Its
+    low-rank part may be stretched, S = E + c L with c >= 1 and c tau' <= tau, to make up for what a ball that keeps the
+    noise out takes from it. The radius tau', the stretch and the ridge lam, which grows with the variance of the noise,
+    are chosen on the noised signs alone, so the guarantee is that of InP, word for word.
 
     Parameters
     ----------

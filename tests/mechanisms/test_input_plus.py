@@ -131,7 +131,8 @@ def test_at_the_papers_setting_it_is_not_worse_than_zeros(epsilon: float) -> Non
 
 def test_with_much_to_see_it_does_not_win_by_returning_zeros() -> None:
     errors, plain = [], []
-    for seed in range(2):
+    # One of the four has too weak a truth to be seen, and is left at zeros.
+    for seed in range(4):
         problem = synthetic(ratio=0.8, rng=seed)
         for mechanism, kept in (
             (InputPerturbationPlus(epsilon=10.0), errors),
@@ -139,8 +140,8 @@ def test_with_much_to_see_it_does_not_win_by_returning_zeros() -> None:
         ):
             release = mechanism.release(problem.observations, LOGISTIC, CSET, rng=seed + 10)
             kept.append(metrics.average_relative_error(release.completion, problem.truth))
-    assert np.mean(errors) < 0.92
-    assert np.mean(errors) < np.mean(plain) - 0.2
+    assert np.mean(errors) < 0.85
+    assert np.mean(errors) < np.mean(plain) - 0.3
 
 
 @pytest.mark.parametrize(
