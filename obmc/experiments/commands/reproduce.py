@@ -29,13 +29,17 @@ from obmc.experiments.figures import (
     origin_of,
     points_of,
     settings_of,
+    shipped_folder,
     table_1,
 )
 from obmc.experiments.machine import machine
+from obmc.experiments.report import make_report, markdown, read_tables
 from obmc.experiments.sweep import FIELDS, Row, Sweep
 
 TABLE = "table1"
 CHOICES = "choices"
+FOLDER = "results"
+REPORT = "docs/reproduction.md"
 MACHINE = "machine.json"
 
 
@@ -55,15 +59,25 @@ def reproduce(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace],
     parser.add_argument("--only", nargs="+", metavar="PART", help=f"of each figure only {', '.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="two draws, three epsilons, nothing that takes minutes")
     parser.add_argument("--computed", action="store_true", help="what the results store has of it, and no more")
-    parser.add_argument("--output", default="results", metavar="FOLDER", help="for the tables (default: results)")
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        nargs="?",
+        const=REPORT,
+        help=f"only write the report on the tables in --output, else on the shipped ones, to FILE (default: {REPORT})",
+    )
+    parser.add_argument("--output", metavar="FOLDER", help=f"for the tables (default: {FOLDER})")
     parser.add_argument("--format", default="csv", choices=("csv", "parquet"), help="of the tables (default: csv)")
     add_computing_options(parser)
 
     def run(options: argparse.Namespace) -> None:
+        if options.report is not None:
+            _report(Path(options.report), shipped_folder() if options.output is None else Path(options.output))
+            return
         chosen, table = _chosen(options)
         if options.computed and options.no_store:
             raise ValueError("--computed takes what is in the results store, and --no-store leaves it out.")
-        folder = Path(options.output)
+        folder = Path(options.output or FOLDER)
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"--output must be a folder, and {folder} is a file.")
         folder.mkdir(parents=True, exist_ok=True)
@@ -115,6 +129,14 @@ def _chosen(options: argparse.Namespace) -> tuple[list[Figure], bool]:
         ]
         chosen = kept
     return [figure for figure in chosen if figure.parts], table
+
+
+def _report(target: Path, folder: Path) -> None:
+    report = make_report(read_tables(folder))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(markdown(report), encoding="utf-8")
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in report.verdicts.items())
+    print(f"{target}: of {len(report.statements)} statements {counts}.")
 
 
 def _sweeps(figure: Figure) -> dict[str, Sweep]:
