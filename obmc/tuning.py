@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -112,6 +112,7 @@ def cross_validated(
     *,
     low_rank: bool = True,
     folds: int | None = None,
+    stretches: Sequence[float] = STRETCHES,
     step: Callable[[int], bool | None] | None = None,
 ) -> Structure:
     """The structure that predicts held-out noised labels best, if by more than 2 standard errors over a simpler one.
@@ -148,6 +149,8 @@ def cross_validated(
         False: effects alone.
     folds
         Number of folds, at least 2; None for 10, or 4 above 20,000 entries.
+    stretches
+        What the low-rank part is tried stretched by, from 1 upwards.
     step
         Called with a count after every fold; returning False stops the search at what is known then.
 
@@ -196,7 +199,7 @@ def cross_validated(
             if predicted is None:
                 break
             lowest: Array | None = None
-            for stretch in STRETCHES if radius > 0.0 else (1.0,):
+            for stretch in stretches if radius > 0.0 else (1.0,):
                 # The smallest radii are stretched furthest, and no further than to tau.
                 if stretch > 1.0 and stretch * radius > cset.tau:
                     break

@@ -27,7 +27,7 @@ from obmc.solvers import Completion, minimise
 from obmc.solvers.certificate import Problem
 from obmc.solvers.completion import FactoredEstimate
 from obmc.solvers.factored import factored
-from obmc.tuning import Candidate, Structure, complete_structure
+from obmc.tuning import Candidate, Structure, complete_structure, cross_validated, seeded_by, stretched
 
 # To be raised whenever the estimator changes.
 VERSION = 3
@@ -40,12 +40,13 @@ Score = Callable[[Any], float]
 
 VARIANTS = {
     "plus": "InP+ (joint, cross-validation)",
+    "plain": "low-rank part not stretched, radius by cross-validation",
     "rule": "by the rule instead of cross-validation",
-    "two_steps": "effects first, then the low-rank part, same ridge and radius",
-    "likelihood": "likelihood of the flipped signs, same ridge and radius",
-    "full_radius": "same ridge, the paper's radius",
+    "two_steps": "effects first, then the low-rank part; same ridge, radius and stretch",
+    "likelihood": "likelihood of the flipped signs; same ridge, radius and stretch",
+    "full_radius": "same ridge, the paper's radius, not stretched",
     "effects": "effects alone",
-    "low_rank": "low-rank part alone, same radius",
+    "low_rank": "low-rank part alone, same radius and stretch",
     "paper": "InP: no effects, the paper's radius, alpha = 1",
 }
 
@@ -133,31 +134,35 @@ def variants(obs: Observations, epsilon: float, seed: int, score: Score, radius:
         return scores
     rule = InputPerturbationPlus(epsilon=epsilon, tuning="rule")
     scores["rule"] = score(rule.complete(view, LINK, cset, tol=TOLERANCE))
+    folds = seeded_by(view.labels)
+    plain = cross_validated(loss, view.omega, cset, plus.noise_variance, folds, stretches=(1.0,))
+    scores["plain"] = score(solved(plain.chosen))
     if structure.is_zero:
         return {**scores, **dict.fromkeys(("two_steps", "likelihood", "full_radius", "low_rank"), scores["plus"])}
     scores["full_radius"] = score(solved(Candidate(chosen.ridge, radius)))
-    scores["low_rank"] = score(solved(Candidate(None, chosen.radius)))
+    scores["low_rank"] = score(solved(Candidate(None, chosen.radius, stretch=chosen.stretch)))
     flipped = FlippedLikelihood(LINK, 2.0 * view.labels - 1.0, plus.flip)
     ball = ConstraintSet(chosen.radius or radius, ALPHA)
-    scores["likelihood"] = score(
-        minimise(
-            flipped,
-            view.omega,
-            LINK,
-            ball,
-            tol=TOLERANCE,
-            max_iter=300,
-            effects=chosen.ridge,
-            low_rank=chosen.radius > 0.0,
-        )
+    likely = minimise(
+        flipped,
+        view.omega,
+        LINK,
+        ball,
+        tol=TOLERANCE,
+        max_iter=300,
+        effects=chosen.ridge,
+        low_rank=chosen.radius > 0.0,
     )
+    scores["likelihood"] = score(stretched(likely, chosen.stretch))
     scores["two_steps"] = scores["plus"]
     if chosen.ridge is not None and chosen.radius > 0.0:
         first = factored(Problem(loss, view.omega, ball, effects=chosen.ridge, low_rank=False), TOLERANCE, 500, None)
         assert first.effects is not None
         rest = Shifted(loss, first.effects.at(view.omega.rows, view.omega.cols))
         second = factored(Problem(rest, view.omega, ball), TOLERANCE, 500, None)
-        scores["two_steps"] = score(Sum(FactoredEstimate(second.left, second.right, first.effects, ALPHA)))
+        scores["two_steps"] = score(
+            Sum(FactoredEstimate(chosen.stretch * second.left, second.right, first.effects, ALPHA))
+        )
     return scores
 
 
@@ -187,8 +192,8 @@ def restaurants(epsilon: float, draw: int) -> dict[str, float]:
 
 def made_up(effects: bool, epsilon: float, draw: int) -> dict[str, float]:
     """100 x 100, 80 % observed: the paper's matrix of rank 1 within 1, or with effects of variance 1/4 added to it."""
-    # Not seed 0, on which the choice of structure was made as strict as it is.
-    seed = data_seed(1, draw)
+    # Not seeds 0, 1 and 5000 onwards, on whose draws the choice of structure was developed.
+    seed = data_seed(2, draw)
     problem = synthetic(ratio=0.8, link=LINK, rng=seed)
     truth, obs = problem.truth, problem.observations
     if effects:
