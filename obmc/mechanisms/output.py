@@ -429,6 +429,21 @@ class NamedEntries:
             yield self.row(row)[None, :]
 
 
+def output_change(
+    obs: Observations, link: Link, cset: ConstraintSet, entry: tuple[int, int], tol: float = 1e-7
+) -> Array:
+    """|Mhat - Mhat'|, shape (d1, d2): by how much every entry of the completed matrix moves when one sign flips.
+
+    It is computed from the private ratings: for the owner's eyes, never part of a release. Two solves.
+    """
+    require_alpha(cset, "output perturbation")
+    solutions = [
+        cset.clip(minimise(likelihood(link, data.signs), obs.omega, link, cset, tol=tol).matrix)
+        for data in (obs, obs.flip(entry))
+    ]
+    return np.abs(solutions[0] - solutions[1])
+
+
 def output_multiplier(
     obs: Observations, link: Link, cset: ConstraintSet, entry: tuple[int, int], tol: float = 1e-7
 ) -> float:
@@ -438,11 +453,7 @@ def output_multiplier(
     is computed from the private ratings: for the owner's eyes, never part of a release. Two solves.
     """
     alpha = require_alpha(cset, "output perturbation")
-    solutions = [
-        cset.clip(minimise(likelihood(link, data.signs), obs.omega, link, cset, tol=tol).matrix)
-        for data in (obs, obs.flip(entry))
-    ]
-    return float(np.abs(solutions[0] - solutions[1]).sum()) / (2.0 * alpha)
+    return float(output_change(obs, link, cset, entry, tol).sum()) / (2.0 * alpha)
 
 
 def _pairs(entries: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

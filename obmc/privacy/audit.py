@@ -78,7 +78,8 @@ class Audit:
     confidence
         Of the statement, after the correction for ``comparisons``.
     exact
-        The exact privacy loss of everything that the mechanism lets out, for this pair of data sets: nan if unknown.
+        The exact privacy loss for this pair of data sets: nan if unknown. Of everything that the mechanism lets out,
+        or of the one entry where that is all the attacker looks at and each entry has noise of its own.
     ceiling
         The largest lower bound that so many runs can show.
     claimed, proven, delta
@@ -265,6 +266,17 @@ class AuditRun:
             if time.monotonic() >= end:
                 break
         return self
+
+    def guesses(self) -> NDArray[np.bool_] | None:
+        """Which runs the best guesser takes for world 1, shape (2, done); None where no best guess is known.
+
+        On equally likely worlds nobody is right more often than by taking the likelier one.
+        """
+        attack = _attack(self.mechanism, self.pair, self.link, self.cset, self.options, self.statistic)
+        if math.isnan(attack.boundary):
+            return None
+        above = self._scores[:, : self.done] > attack.boundary
+        return above if attack.upper == 1 else ~above
 
     def result(self) -> Audit:
         """What the audit found. Raises ``ValueError`` before the last run."""
@@ -491,7 +503,8 @@ class Attack:
     """How one run is reduced to a number, ``score(world, noise)``; ``exact`` is the pair's true loss, or nan.
 
     ``is_ratio``: the score is the log-likelihood ratio of what is observed, world 1 against world 0.
-    ``batch``: the scores of so many runs at once, where that is possible.
+    ``batch``: the scores of so many runs at once, where that is possible. ``boundary``: the score at which both worlds
+    are equally likely, nan where that is not known; ``upper`` is the world that is likelier above it.
     """
 
     observed: str
@@ -499,6 +512,12 @@ class Attack:
     score: Callable[[int, Noise], float]
     is_ratio: bool = False
     batch: Callable[[int, Noise, int], Array] | None = None
+    boundary: float = math.nan
+    upper: int = 1
+
+    def __post_init__(self) -> None:
+        if self.is_ratio:
+            object.__setattr__(self, "boundary", 0.0)
 
 
 def _attack(
@@ -530,7 +549,9 @@ def _attack_label(mechanism: LocalMechanism, pair: Pair, link: Link, exact: floa
     def score(world: int, noise: Noise) -> float:
         return float(mechanism._noised_labels(pair.world(world), link, noise)[place])
 
-    return Attack("the noised label of the flipped entry", exact, score)
+    # Labels are noised symmetrically about 0 and 1.
+    upper = 0 if pair.given.signs[place] > 0 else 1
+    return Attack("the noised label of the flipped entry", exact, score, boundary=0.5, upper=upper)
 
 
 def _attack_final(
@@ -636,7 +657,12 @@ def _attack_output(
         return mechanism.postprocessed(mechanism.noised(clean[world], link, cset, n, noise), cset)
 
     if statistic == "final":
-        known = exact if mechanism.postprocess is None else math.nan
+        moved = abs(float(clean[1][pair.entry] - clean[0][pair.entry]))
+        known = math.sqrt(2.0) * moved / std
+        if mechanism.uses_ridge:
+            known = accounting.gaussian_epsilon(mechanism.failure, std / moved) if moved > 0.0 else 0.0
+        if mechanism.postprocess is not None:
+            known = math.nan
         return Attack(
             "the released matrix at the flipped entry",
             known,

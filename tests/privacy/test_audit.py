@@ -89,6 +89,7 @@ class TestTargets:
             mechanism, bridge.observations, cset=bridge.constraints, entry=bridge.entry, statistic="final", tol=1e-4
         )
         assert 0.5 < found.lower_bound < 1.0
+        assert found.exact == pytest.approx(1.0, abs=0.01)
 
     def test_named_entries_keep_theirs(self):
         bridge = obmc.datasets.bridge(20)
