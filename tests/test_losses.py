@@ -183,6 +183,20 @@ def test_all_but_flipped_losses_are_convex_everywhere(link: Link, name: str) -> 
 
 
 @pytest.mark.parametrize(("link", "name"), CASES)
+def test_the_infimum_lies_below_every_value_and_is_finite_where_no_label_pulls(link: Link, name: str) -> None:
+    loss = losses(link, len(PLACES))[name]
+    assert loss.infimum == (-math.inf if name in ("tilted", "matching") else 0.0)
+    assert loss.infimum <= loss.total(PLACES)
+    if loss.infimum == 0.0:
+        assert loss.values(PLACES).min() >= -1e-12  # up to rounding
+
+
+@pytest.mark.parametrize("label", [0.0, 0.5, 1.0, -1e-9, 1.0 + 1e-9])
+def test_labels_beyond_a_probability_leave_no_lower_bound(label: float) -> None:
+    assert Matching(Logistic(), [0.5, label]).infimum == (0.0 if 0.0 <= label <= 1.0 else -math.inf)
+
+
+@pytest.mark.parametrize(("link", "name"), CASES)
 def test_a_selection_is_the_loss_of_its_entries(link: Link, name: str) -> None:
     loss = losses(link)[name]
     x = np.array([0.3, -0.4])

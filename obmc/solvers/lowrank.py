@@ -187,7 +187,10 @@ class Block:
         self.basis = near[:, : self._width]
         # One round turns a block that is much wider than the rank far enough.
         self._rounds = 1 if 3 * rank <= self._width else 2
-        near, far = near[:, :rank] * np.maximum(singular[:rank] - theta, 0.0), far[:, :rank]
+        kept = np.maximum(singular[:rank] - theta, 0.0)
+        # Where the radius is far below the values, what is left of them has lost digits, and may lie outside the ball.
+        kept *= min(1.0, self.tau / max(float(kept.sum()), 1e-300))
+        near, far = near[:, :rank] * kept, far[:, :rank]
         return (far, near) if self._wide else (near, far)
 
     def project_whole(self, point: Point, shrink: float, length: float) -> tuple[Array, Array]:
