@@ -7,6 +7,7 @@ again, until the audit is done; ``Found`` is how far it is. All data here are ma
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -225,7 +226,7 @@ class Found:
 
 def advance(check: Check, found: Found | None, seconds: float) -> Found:
     """Go on with a check for about so many seconds, from the beginning where ``found`` is None."""
-    run = (check.begin() if found is None else found.run).advance(seconds)
+    run = (check.begin() if found is None else deepcopy(found.run)).advance(seconds)
     if not run.is_done:
         return Found(run)
     audit = run.result()
