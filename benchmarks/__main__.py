@@ -6,7 +6,8 @@
                                          docs/evidence/<name>.md, under a line that says on what machine it was measured
 
 A script prints its result on standard output and its progress on standard error, and ends with an exit code other than
-0 when it misses its target; then this command does so too. A name that starts with an underscore is no benchmark but
+0 when it misses its target; then this command does so too, and files nothing. A script whose page states which targets
+it misses ends with MISSED, and is filed. A name that starts with an underscore is no benchmark but
 code that several of them share.
 """
 
@@ -20,6 +21,10 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+# The exit code of a script that measured all it should and says on its page which targets were missed.
+MISSED = 3
+# Pages with a place of their own.
+PAGES = {"performance": "docs/performance.md"}
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -55,8 +60,8 @@ def run(script: Path, *, evidence: bool) -> int:
         return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     print(done.stdout, flush=True)
-    if done.returncode == 0:
-        target = ROOT / "docs" / "evidence" / f"{script.stem}.md"
+    if done.returncode in (0, MISSED):
+        target = ROOT / PAGES.get(script.stem, f"docs/evidence/{script.stem}.md")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(f"{done.stdout.rstrip()}\n\n{machine(script)}\n", encoding="utf-8")
     return done.returncode
