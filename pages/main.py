@@ -14,6 +14,7 @@ PAGES = (
     st.Page(HERE / "trade_off.py", title="Trade-off", icon=":material/show_chart:", default=True),
     st.Page(HERE / "playground.py", title="Playground", icon=":material/grid_on:"),
     st.Page(HERE / "privacy_check.py", title="Privacy check", icon=":material/policy:"),
+    st.Page(HERE / "learn.py", title="Learn", icon=":material/school:"),
 )
 
 

@@ -17,15 +17,17 @@ from pages.parts import (
 
 _VIEW = "look"
 OVERVIEW, ATTACK, MATRIX, GAME = "All mechanisms", "One attack", "What a reader learns", "Guess the rating"
+_VIEWS = (OVERVIEW, ATTACK, MATRIX, GAME)
 
 
 def page() -> None:
     st.title("Privacy check")
-    if privacy_check_controls.take_address():
-        st.session_state[_VIEW] = ATTACK
+    wanted = privacy_check_controls.take_address(_VIEWS, ATTACK)
+    if wanted is not None:
+        st.session_state[_VIEW] = wanted
     view = st.segmented_control(
         "What to look at",
-        (OVERVIEW, ATTACK, MATRIX, GAME),
+        _VIEWS,
         default=OVERVIEW,
         required=True,
         key=_VIEW,
@@ -33,6 +35,7 @@ def page() -> None:
         persist_state="session",
         label_visibility="collapsed",
     )
+    st.caption("This page has controls of its own; those of the sidebar belong to the other pages.")
     if view == OVERVIEW:
         privacy_check_overview.show(_open)
         return

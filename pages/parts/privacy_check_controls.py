@@ -22,23 +22,29 @@ _NOISES = {"logistic": "Logistic", "gaussian": "Gaussian"}
 _STATISTICS = dict(zip(STATISTICS, ("All that is let out", "The flipped entry alone"), strict=True))
 _USUAL = "Usual"
 _CHOSEN = "Attacker's choice"
-_PRESET = "preset"
+# Of the address; they are taken out of it, since the controls have parameters of their own.
+_PRESET, _OPEN = "preset", "open"
 MECHANISM, CALIBRATION, EPSILON, DATA = "attack_mech", "attack_cal", "attack_eps", "attack_data"
 NOISE, SIGMA, ALPHA, STATISTIC = "attack_noise", "attack_sigma", "attack_alpha", "attack_sees"
 ENTRY, RUNS_KEY, SEED = "attack_entry", "attack_runs", "attack_seed"
 
 
-def take_address() -> bool:
-    """Set the controls to the preset that the address names, once; called before any of them is drawn."""
-    key = st.query_params.get(_PRESET)
+def take_address(views: tuple[str, ...], usual: str) -> str | None:
+    """Set the controls to the preset that the address names, once; called before any of them is drawn.
+
+    Returns the view that the address asks for with it, ``usual`` if it asks for none of ``views``; None without preset.
+    """
+    key, wanted = st.query_params.get(_PRESET), st.query_params.get(_OPEN)
+    for name in (_PRESET, _OPEN):
+        if name in st.query_params:
+            del st.query_params[name]
     if key is None:
-        return False
-    del st.query_params[_PRESET]
+        return None
     if key not in PRESETS:
         st.warning(f"There is no preset of this name. There is: {', '.join(PRESETS)}.")
-        return False
+        return None
     apply(PRESETS[key])
-    return True
+    return wanted if wanted in views else usual
 
 
 def apply(preset: Preset) -> None:

@@ -14,8 +14,6 @@ from obmc.privacy.guarantee import number
 from pages.parts import charts, privacy_check_runs
 from pages.parts.privacy_check_runs import Watched
 
-_CHECKS = tuple(preset.check for preset in PRESETS.values())
-
 
 def show(open_preset: Callable[[Preset], None]) -> None:
     """All presets side by side."""
@@ -24,13 +22,14 @@ def show(open_preset: Callable[[Preset], None]) -> None:
         "formula, and what the attack proves. **A triangle to the right of the bar refutes the claim.** An attack that "
         "stays to the left proves nothing."
     )
-    live = [check for check in _CHECKS if privacy_check_runs.look(check).is_live]
-    stopped = [check for check in _CHECKS if privacy_check_runs.look(check).stopped]
-    if stopped:
-        st.button("Go on", type="primary", on_click=privacy_check_runs.restart, args=_CHECKS, key="overview-go-on")
+    checks = tuple(preset.check for preset in PRESETS.values())
+    watched = [privacy_check_runs.look(check) for check in checks]
+    live = any(found.is_live for found in watched)
+    if any(found.stopped for found in watched):
+        st.button("Go on", type="primary", on_click=privacy_check_runs.restart, args=checks, key="overview-go-on")
     if live:
         st.button(
-            "Cancel", icon=":material/stop:", on_click=privacy_check_runs.stop, args=_CHECKS, key="overview-cancel"
+            "Cancel", icon=":material/stop:", on_click=privacy_check_runs.stop, args=checks, key="overview-cancel"
         )
         _live()
     else:
