@@ -33,14 +33,14 @@ def check_number(
     """Return ``value`` as a finite float within the range, or raise ``ValueError`` naming ``name``."""
     allowed = _range_text(low, high, open_low, open_high)
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise ValueError(f"{name} must be a number {allowed}, got {value!r}.")
+        raise ValueError(f"{name} must be a number {allowed}, got {shown(value)}.")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     inside = (number > low if open_low else number >= low) and (number < high if open_high else number <= high)
     if not math.isfinite(number) or not inside:
-        raise ValueError(f"{name} must be a finite number {allowed}, got {value!r}.")
+        raise ValueError(f"{name} must be a finite number {allowed}, got {shown(value)}.")
     return number
 
 
@@ -49,10 +49,10 @@ def check_integer(name: str, value: Any, *, low: int, high: int | None = None) -
     allowed = f"of at least {low}" if high is None else f"from {low} to {high}"
     whole = isinstance(value, numbers.Integral) or (isinstance(value, float) and value.is_integer())
     if isinstance(value, bool) or not whole:
-        raise ValueError(f"{name} must be a whole number {allowed}, got {value!r}.")
+        raise ValueError(f"{name} must be a whole number {allowed}, got {shown(value)}.")
     number = int(value)
     if number < low or (high is not None and number > high):
-        raise ValueError(f"{name} must be a whole number {allowed}, got {value!r}.")
+        raise ValueError(f"{name} must be a whole number {allowed}, got {shown(value)}.")
     return number
 
 
@@ -64,7 +64,7 @@ def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
         known = False
     if not known:
         options = ", ".join(repr(option) for option in allowed)
-        raise ValueError(f"{name} must be one of {options}, got {value!r}.")
+        raise ValueError(f"{name} must be one of {options}, got {shown(value)}.")
     return value
 
 
@@ -77,7 +77,7 @@ def check_instance(name: str, value: Any, kind: type, what: str) -> None:
 def check_shape(name: str, value: Any, *, high: int | None = None) -> tuple[int, int]:
     """Return ``value`` as a pair of ints of at least 1, or raise ``ValueError`` naming ``name``."""
     if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ValueError(f"{name} must be a pair (d1, d2) of whole numbers of at least 1, got {value!r}.")
+        raise ValueError(f"{name} must be a pair (d1, d2) of whole numbers of at least 1, got {shown(value)}.")
     return (
         check_integer(f"{name}[0]", value[0], low=1, high=high),
         check_integer(f"{name}[1]", value[1], low=1, high=high),
@@ -102,6 +102,12 @@ def check_numbers(name: str, values: Any, *, dimensions: int = 1) -> NDArray[np.
     if array.size and (array.dtype.kind not in "biuf" or not np.all(np.isfinite(array))):
         raise ValueError(f"{name} must hold finite numbers only.")
     return array.astype(np.float64)
+
+
+def shown(value: Any) -> str:
+    """A value as a message quotes it: a long one, as an address from outside may hold, not whole."""
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:80]} ..."
 
 
 def _range_text(low: float, high: float, open_low: bool, open_high: bool) -> str:

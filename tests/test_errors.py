@@ -127,3 +127,8 @@ def test_a_value_of_the_wrong_type_is_named_by_its_type_alone() -> None:
 def test_the_packages_errors_are_the_built_in_ones_too() -> None:
     assert issubclass(RatingsError, ValueError)
     assert issubclass(DataNotFoundError, FileNotFoundError)
+
+
+def test_a_long_value_is_quoted_in_part() -> None:
+    with pytest.raises(ValueError, match=r"got '9{79} \.\.\.\.$"):
+        check_number("epsilon", "9" * 100_000, low=0.1)

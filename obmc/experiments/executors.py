@@ -351,16 +351,34 @@ def open_executor(workers: int | None = None, dask: str | None = None) -> Iterat
 
     ``ValueError`` where Dask is asked for and not installed, ``UnreachableError`` where its scheduler does not answer.
     """
-    address = dask or os.environ.get("OBMC_DASK")
-    if address:
-        with _dask_client(address) as client:
-            yield client.get_executor(retries=_ATTEMPTS)
+    cluster = open_cluster(dask)
+    if cluster is not None:
+        try:
+            yield cluster
+        finally:
+            close_cluster(cluster)
         return
     executor = LocalExecutor(workers)
     try:
         yield executor
     finally:
         executor.kill()
+
+
+def open_cluster(address: str | None = None) -> Executor | None:
+    """The Dask cluster of the scheduler at this address (default: ``OBMC_DASK``); None where none is named.
+
+    Raises as ``open_executor``.
+    """
+    address = address or os.environ.get("OBMC_DASK")
+    return _dask_client(address).get_executor(retries=_ATTEMPTS) if address else None
+
+
+def close_cluster(cluster: Executor) -> None:
+    """Leave the cluster; it goes on without this process."""
+    client = getattr(cluster, "_client", None)
+    if client is not None:
+        client.close()
 
 
 def import_package() -> None:

@@ -20,7 +20,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from obmc.errors import check_integer, check_number
-from obmc.experiments.executors import LocalExecutor, StoppedError, stop_future, usable_cpus
+from obmc.experiments.executors import (
+    LocalExecutor,
+    StoppedError,
+    close_cluster,
+    open_cluster,
+    stop_future,
+    usable_cpus,
+)
 from obmc.experiments.outcomes import OutcomeStore
 from obmc.experiments.runner import Progress, run
 from obmc.experiments.sweep import FIELDS, Row, Sweep
@@ -124,7 +131,8 @@ class JobRunner:
     Parameters
     ----------
     executor
-        Where to compute; by default local worker processes, one less than the CPUs that this process may use.
+        Where to compute; by default local worker processes, one less than the CPUs that this process may use, and for
+        sweeps the Dask cluster that ``OBMC_DASK`` names. What has to do with data in memory never leaves this machine.
     store
         The results store that all jobs share; None for none.
     max_running
@@ -154,6 +162,7 @@ class JobRunner:
         keep_seconds: float = 3600.0,
         away_seconds: float = 900.0,
     ) -> None:
+        self.cluster = open_cluster() if executor is None else None
         self.executor = LocalExecutor(max(usable_cpus() - 1, 1)) if executor is None else executor
         self.store = store
         self._max_running = check_integer("max_running", max_running, low=1)
@@ -325,6 +334,8 @@ class JobRunner:
                 self._stop(job)
         if isinstance(self.executor, LocalExecutor):
             self.executor.kill()
+        if self.cluster is not None:
+            close_cluster(self.cluster)
 
     # Inside, with the lock held -----------------------------------------------------------------------------------
 
@@ -472,7 +483,8 @@ class JobRunner:
         sweep = job.sweep
         try:
             assert sweep is not None
-            for row in run(sweep, self._lane(job.session, False), self.store, report):
+            executor = self.cluster if self.cluster and not job.private else self._lane(job.session, False)
+            for row in run(sweep, executor, self.store, report):
                 with self._lock:
                     job.rows.append(tuple(row[name] for name in FIELDS))  # type: ignore[literal-required]
             state: State = "cancelled" if job.stopped else "done"

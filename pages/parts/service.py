@@ -9,6 +9,7 @@ import asyncio
 import base64
 import hashlib
 import logging
+import math
 import os
 import re
 import sys
@@ -18,6 +19,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
+from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 from starlette.middleware import Middleware
@@ -36,7 +38,11 @@ _HOST = re.compile(r"[A-Za-z0-9.-]+(:\d{1,5})?|\[[0-9a-fA-F:]+\](:\d{1,5})?")
 @asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
     """The runner's workers start with the server, so that the first visitor need not wait for them, and end with it."""
-    runner = await asyncio.to_thread(background.runner)
+    try:
+        runner = await asyncio.to_thread(background.runner)
+    except (ValueError, OSError) as error:
+        # A setting that is wrong, such as the address of a scheduler that does not answer.
+        raise SystemExit(str(error)) from None
     try:
         yield
     finally:
@@ -49,7 +55,7 @@ def middleware() -> list[Middleware]:
 
 
 class Shield:
-    """Adds protective headers to every answer and drops the messages named in ``REFUSED``."""
+    """Adds protective headers to every answer, drops the messages named in ``REFUSED``, and mends addresses."""
 
     def __init__(self, app: ASGIApp, frames: str) -> None:
         self._app = app
@@ -65,7 +71,7 @@ class Shield:
             await send(message)
 
         async def received() -> Message:
-            while is_refused(message := await receive()):
+            while (message := mended(await receive())) is None:
                 pass
             return message
 
@@ -99,15 +105,40 @@ class Shield:
         return [(name.encode(), text.encode("latin-1")) for name, text in headers.items()]
 
 
-def is_refused(message: Message) -> bool:
-    """Whether a message of a visitor is one of those that no page needs."""
+def mended(message: Message) -> Message | None:
+    """A message of a visitor as the pages can take it; None for one that no page needs."""
     data = message.get("bytes") if message["type"] == "websocket.receive" else None
     if not data:
-        return False
+        return message
     try:
-        return BackMsg.FromString(data).WhichOneof("type") in REFUSED
+        found = BackMsg.FromString(data)
     except Exception:  # Protobuf's own; Streamlit says no to such a message in its own way.
-        return False
+        return message
+    if found.WhichOneof("type") in REFUSED:
+        return None
+    query = found.rerun_script.query_string
+    if (readable := mended_query(query)) == query:
+        return message
+    found.rerun_script.query_string = readable
+    return {**message, "bytes": found.SerializeToString()}
+
+
+def mended_query(query: str) -> str:
+    """The parameters of an address with a question mark after numbers that are not finite.
+
+    Streamlit makes a whole number of such a one before any page can look at it, and fails.
+    """
+    pairs = parse_qsl(query, keep_blank_values=True, errors="replace")
+    if all(_is_finite(text) for _, text in pairs):
+        return query
+    return urlencode([(name, text if _is_finite(text) else f"{text}?") for name, text in pairs])
+
+
+def _is_finite(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return True
 
 
 def frame_ancestors() -> str:

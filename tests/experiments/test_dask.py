@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 from experiment_doubles import Quick
 
-from obmc.experiments import MemoryStore, Sweep, open_executor, run
+from obmc.datasets import synthetic
+from obmc.experiments import InMemory, LocalExecutor, MemoryStore, Sweep, open_executor, run
 from obmc.experiments.executors import parallelism
+from obmc.experiments.jobs import JobRunner
 
 pytest.importorskip("distributed")
 
@@ -89,3 +91,22 @@ def test_a_sweep_on_dask_loses_nothing_when_a_worker_is_killed(
     clear = {row["repetition"]: row["value"] for row in rows if row["mechanism"] == "Clear"}
     assert clear == {row["repetition"]: row["value"] for row in alone}
     assert len(store.find(list(Sweep(mechanisms=["Clear"], repetitions=2, **SMALL).points()))) == 2
+
+
+@pytest.mark.slow
+def test_a_servers_sweeps_go_to_the_cluster_and_private_data_do_not(
+    cluster: tuple[str, list[subprocess.Popen[bytes]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OBMC_DASK", cluster[0])
+    runner = JobRunner(store=MemoryStore())
+    assert isinstance(runner.executor, LocalExecutor)
+    public = runner.submit(Sweep(mechanisms=["Clear"], repetitions=3, **SMALL), "ann")
+    ended = runner.wait(public, "ann", 120)
+    assert ended is not None and (ended.state, ended.n_rows) == ("done", 3)
+    assert not runner.executor._processes
+    train, test = synthetic(shape=(30, 20), ratio=0.5).observations.split(0.8, rng=0)
+    private = runner.submit(Sweep(dataset=InMemory(train, test), mechanisms=["Clear"]), "ann")
+    ended = runner.wait(private, "ann", 120)
+    assert ended is not None and (ended.state, ended.n_rows) == ("done", 1)
+    assert len(runner.executor._processes) == 1
+    runner.close()
