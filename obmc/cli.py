@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from obmc.datasets import DATA_SETS, fetch
 from obmc.datasets.registry import DataSet
-from obmc.experiments.commands import audit, complete, reproduce, store, sweep
+from obmc.experiments.commands import audit, complete, release, reproduce, store, sweep
 
 Run = Callable[[argparse.Namespace], None]
 BAD_INPUT = 2
@@ -57,6 +57,7 @@ COMMANDS: dict[str, Callable[[argparse.ArgumentParser], Run]] = {
     "sweep": sweep,
     "reproduce": reproduce,
     "audit": audit,
+    "release": release,
     "store": store,
 }
 

@@ -94,6 +94,27 @@ class RatingsTable:
         values, counts = np.unique(self.ratings, return_counts=True)
         return values, counts.astype(np.int64)
 
+    @property
+    def density(self) -> float:
+        """The share of pairs that are rated."""
+        return self.n_ratings / (self.n_users * self.n_items)
+
+    @cached_property
+    def ratings_per_user(self) -> NDArray[np.int64]:
+        """How many ratings each user has, in the order of ``users``."""
+        return np.bincount(self.rows, minlength=self.n_users)
+
+    def histogram(self, most: int = 40) -> pd.DataFrame:
+        """How often each rating occurs, or in each of ``most`` equal intervals where there are more: low, high, count.
+
+        It counts the ratings themselves: for the owner's eyes, never part of a release.
+        """
+        values, counts = self._levels
+        if len(values) <= most:
+            return pd.DataFrame({"low": values, "high": values, "count": counts})
+        inside, edges = np.histogram(values, bins=most, weights=counts)
+        return pd.DataFrame({"low": edges[:-1], "high": edges[1:], "count": inside.astype(np.int64)})
+
     @cached_property
     def exact_mean(self) -> Fraction:
         """The mean of the ratings as they are written, in decimals, without rounding: no order of rows matters."""

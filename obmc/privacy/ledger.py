@@ -164,8 +164,14 @@ class Ledger:
             try:
                 return draw()
             except BaseException:
-                self._entries.remove(entry)
+                self.take_back(entry)
                 raise
+
+    def take_back(self, entry: Entry) -> None:
+        """Undo a booking whose draw failed, so that nothing of it was shown."""
+        with self._lock:
+            place = next(place for place, booked in enumerate(self._entries) if booked is entry)
+            del self._entries[place]
 
     def reuse(
         self, key: Hashable, guarantee: Guarantee, draw: Callable[[], T], label: str = "", time: str = ""

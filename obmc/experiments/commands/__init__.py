@@ -2,8 +2,9 @@
 
 from obmc.experiments.commands.audit import audit
 from obmc.experiments.commands.complete import complete
+from obmc.experiments.commands.release import release
 from obmc.experiments.commands.reproduce import reproduce
 from obmc.experiments.commands.store import store
 from obmc.experiments.commands.sweep import sweep
 
-__all__ = ["audit", "complete", "reproduce", "store", "sweep"]
+__all__ = ["audit", "complete", "release", "reproduce", "store", "sweep"]

@@ -1,0 +1,201 @@
+"""``python -m obmc release``: a private release of a ratings file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from obmc.constraints import ConstraintSet
+from obmc.datasets.ratings_file import read_ratings
+from obmc.datasets.ratings_table import RatingsTable
+from obmc.errors import RatingsError, check_integer, check_number
+from obmc.experiments.commands.console import check_folder
+from obmc.experiments.commands.sweep import parse_mechanism
+from obmc.experiments.mechanisms import MAJORITY, MechanismSpec
+from obmc.experiments.runner import one_blas_thread
+from obmc.experiments.sweep import LINKS
+from obmc.links import Gaussian, Logistic
+from obmc.privacy.guarantee import number
+from obmc.privacy.ledger import Ledger
+from obmc.release import (
+    FORMATS,
+    OUTPUTS,
+    ReleasedRatings,
+    ReleasePlan,
+    ReleaseRefused,
+    check_threshold,
+    draw,
+    find_pairs,
+    now,
+)
+
+
+def release(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
+    """Make a private release of a ratings file, with the operating system's randomness.
+
+    Writes a zip with the probabilities, a JSON statement of the guarantee and a README. Only what covers everything
+    that leaves is made: InP, InP+, ObjP, GraP; OutP with a ridge and delta, or for named entries; anything else is
+    refused with the reason. With --ledger all releases of the same ratings add up in one file, and a budget refuses
+    more than was planned.
+    """
+    parser.add_argument("source", metavar="RATINGS", help="a ratings file of nearly any form")
+    parser.add_argument("--epsilon", type=float, required=True, metavar="X", help="the privacy parameter, above 0")
+    parser.add_argument(
+        "--mechanism",
+        default="InP+",
+        metavar="NAME",
+        help="with settings as GraP:delta=1e-5 or OutP:ridge=1,delta=1e-5 (default: InP+)",
+    )
+    parser.add_argument("--entries", metavar="FILE", help="OutP: a user's id, a comma and an item's id in each line")
+    file = parser.add_argument_group("of the file (what is not given is found out, and said)")
+    file.add_argument("--user", metavar="COLUMN", help="name or 0-based position of the users' column")
+    file.add_argument("--item", metavar="COLUMN", help="of the items' column")
+    file.add_argument("--rating", metavar="COLUMN", help="of the ratings' column")
+    signs = parser.add_argument_group("what counts as +1 (one of the two, fixed without looking at the ratings)")
+    signs.add_argument("--scale", type=float, nargs=2, metavar=("LOW", "HIGH"), help="its midpoint is the threshold")
+    signs.add_argument("--threshold", metavar="X", help="+1 strictly above this number")
+    model = parser.add_argument_group("the model")
+    model.add_argument("--link", default="logistic", choices=LINKS, help="default: logistic")
+    model.add_argument("--sigma", type=float, default=1.0, metavar="X", help="of the gaussian link (default: 1)")
+    model.add_argument("--alpha", type=float, default=1.0, metavar="X", help="bound of the entries (default: 1)")
+    model.add_argument("--rank", type=int, default=1, metavar="R", help="of tau = alpha sqrt(R d1 d2) (default: 1)")
+    model.add_argument("--tau-multiple", type=float, default=1.0, metavar="X", help="in units of tau (default: 1)")
+    spent = parser.add_argument_group("what has been spent")
+    spent.add_argument("--ledger", metavar="FILE.json", help="all releases of these ratings, read and added to")
+    spent.add_argument("--budget", type=float, metavar="X", help="the most epsilon in all; a first ledger keeps it")
+    spent.add_argument("--delta-budget", type=float, metavar="X", help="the most delta in all")
+    out = parser.add_argument_group("what to write")
+    out.add_argument("--what", default="top", choices=OUTPUTS, help="the best items of every user, or all pairs")
+    out.add_argument("--top", type=int, default=10, metavar="N", help="items for every user (default: 10)")
+    out.add_argument("--format", default="csv", choices=FORMATS, help="of the table (default: csv)")
+    out.add_argument("--output", default="release.zip", metavar="FILE.zip", help="default: release.zip")
+
+    def run(options: argparse.Namespace) -> None:
+        target = _target(options.output)
+        check_integer("--top", options.top, low=1)
+        threshold, scale = _threshold(options)
+        table = _read(options)
+        plan = _plan(options, table, threshold, scale)
+        guarantee = plan.check((table.n_users, table.n_items))
+        ledger = _ledger(options, table)
+
+        def drawn() -> bytes:
+            with one_blas_thread():
+                released = draw(table, plan)
+            return ReleasedRatings.of(table, plan, released, ledger).bundle(options.what, options.top, options.format)
+
+        before = ledger.to_dict()
+        label = f"{MechanismSpec.of(plan.mechanism).label}, threshold {threshold:g}"
+        packed = ledger.spend(guarantee, drawn, label, now())
+        # The booking is on disk before the release is: a crash between them costs privacy that is counted.
+        if options.ledger is not None:
+            _write(Path(options.ledger), (json.dumps(ledger.to_dict(), indent=2) + "\n").encode())
+        try:
+            _write(target, packed)
+        except OSError:
+            if options.ledger is not None:
+                _write(Path(options.ledger), (json.dumps(before, indent=2) + "\n").encode())
+            raise
+        print(f"{target}: {guarantee.headline}. {guarantee.unit[0].upper()}{guarantee.unit[1:]}.", file=sys.stderr)
+        print(ledger.statement, file=sys.stderr)
+
+    return run
+
+
+def _target(path: str) -> Path:
+    target = Path(path)
+    if target.suffix.lower() != ".zip" or target.is_dir():
+        raise ValueError(f"--output must be the name of a .zip file, got {path}.")
+    check_folder(target.parent)
+    return target
+
+
+def _threshold(options: argparse.Namespace) -> tuple[float, tuple[float, float] | None]:
+    if (options.scale is None) == (options.threshold is None):
+        raise ValueError(
+            "--scale LOW HIGH or --threshold X must be given, one of the two: what counts as +1 must be fixed without "
+            "looking at the ratings."
+        )
+    if options.scale is not None:
+        low, high = options.scale
+        return RatingsTable.public_threshold(low, high), (low, high)
+    try:
+        given: float | str = float(options.threshold)
+    except ValueError:
+        given = options.threshold
+    return check_threshold(given), None
+
+
+def _read(options: argparse.Namespace) -> RatingsTable:
+    user, item, rating = (
+        int(name) if name is not None and name.isdecimal() else name
+        for name in (options.user, options.item, options.rating)
+    )
+    table = read_ratings(options.source, user=user, item=item, rating=rating)
+    for note in table.notes:
+        print(note, file=sys.stderr)
+    return table
+
+
+def _plan(
+    options: argparse.Namespace, table: RatingsTable, threshold: float, scale: tuple[float, float] | None
+) -> ReleasePlan:
+    entry = parse_mechanism(options.mechanism)
+    if options.entries is not None:
+        text = Path(options.entries).read_text(encoding="utf-8-sig")
+        entry["options"]["entries"] = find_pairs(text, table.users, table.items)
+    spec = MechanismSpec.of(entry)
+    if spec.name == MAJORITY:
+        raise ReleaseRefused("Majority: It may not be released: it is the share of +1 itself, without noise.")
+    multiple = check_number("--tau-multiple", options.tau_multiple, low=0.0, open_low=True)
+    alpha = check_number("--alpha", options.alpha, low=0.0, open_low=True)
+    paper = ConstraintSet.for_rank((table.n_users, table.n_items), options.rank, alpha)
+    link = Gaussian(options.sigma) if options.link == "gaussian" else Logistic()
+    epsilon = check_number("--epsilon", options.epsilon, low=0.0, open_low=True)
+    return ReleasePlan(spec.build(epsilon), link, ConstraintSet(multiple * paper.tau, alpha), threshold, scale)
+
+
+def _ledger(options: argparse.Namespace, table: RatingsTable) -> Ledger:
+    counts = table.ratings_per_user
+    budget = {"epsilon_budget": options.budget, "delta_budget": options.delta_budget}
+    path = None if options.ledger is None else Path(options.ledger)
+    if path is None or not path.exists():
+        if path is not None:
+            check_folder(path.parent)
+        return Ledger(Path(options.source).name, counts, **budget)
+    try:
+        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        known = Ledger.from_dict(stored)
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(f"--ledger must be a file that this command wrote, and {path} is none.") from None
+    if stored["ratings_per_user"] != sorted(counts[counts > 0].tolist()):
+        raise RatingsError(
+            f"{path} is the ledger of other ratings ({stored['table']}): their users have other numbers of ratings; "
+            "give this file a ledger of its own."
+        )
+    for name, given in budget.items():
+        kept = stored[name]
+        if given is not None and given > (math.inf if kept is None else kept):
+            raise ValueError(
+                f"--{'delta-' if name.startswith('delta') else ''}budget must be at most the {number(kept)} that the "
+                "ledger was begun with."
+            )
+        if given is not None:
+            stored[name] = given
+    return Ledger.from_dict(stored) if any(given is not None for given in budget.values()) else known
+
+
+def _write(target: Path, content: bytes) -> None:
+    """Put a file in place whole, or not at all."""
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,93 @@
+"""``python -m obmc release``: the same as the page, without a browser."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from obmc import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = str(ROOT / "data" / "sample_ratings.csv")
+
+
+def run(capsys: pytest.CaptureFixture[str], *options: str, source: str = SAMPLE) -> tuple[int, str]:
+    code = cli.main(["release", source, *options])
+    return code, capsys.readouterr().err
+
+
+def test_a_release_with_its_ledger(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out, book = tmp_path / "mine.zip", tmp_path / "ledger.json"
+    common = ("--scale", "1", "5", "--mechanism", "InP", "--ledger", str(book), "--output", str(out))
+    code, said = run(capsys, "--epsilon", "2", "--budget", "3", "--top", "3", *common)
+    assert code == 0
+    assert "epsilon = 2 for the whole output" in said and "1 release from this table" in said
+    with zipfile.ZipFile(out) as archive:
+        assert archive.namelist() == ["top_3.csv", "guarantee.json", "README.txt"]
+        assert archive.read("top_3.csv").decode("utf-8-sig").startswith("user,place,item,probability\nperson ")
+    assert [entry["epsilon"] for entry in json.loads(book.read_text())["entries"]] == [2.0]
+    before = out.read_bytes()
+    code, said = run(capsys, "--epsilon", "1.5", *common)
+    assert code == 2 and "at most the 1 that is left of the budget of 3" in said
+    assert out.read_bytes() == before
+    code, said = run(capsys, "--epsilon", "1", "--what", "all", *common)
+    assert code == 0 and "together epsilon = 3" in said
+    code, said = run(capsys, "--epsilon", "1", "--budget", "9", *common)
+    assert code == 2 and "--budget must be at most the 3" in said
+    assert len(json.loads(book.read_text())["entries"]) == 2
+
+
+def test_named_entries(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    named, out = tmp_path / "entries.txt", tmp_path / "mine.zip"
+    named.write_text("person 042,Blue Orchard\n", encoding="utf-8")
+    options = ("--epsilon", "2", "--threshold", "3", "--mechanism", "OutP", "--entries", str(named))
+    code, said = run(capsys, *options, "--output", str(out))
+    assert code == 0 and "the one named entry" in said
+    with zipfile.ZipFile(out) as archive:
+        rows = archive.read("entries.csv").decode("utf-8-sig").splitlines()
+    assert rows[0] == "user,item,probability" and rows[1].startswith("person 042,Blue Orchard,") and len(rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--threshold", "mean"], "a statistic of the private ratings"),
+        ([], "--scale LOW HIGH or --threshold X"),
+        (["--scale", "5", "1"], "low must be below high"),
+        (["--threshold", "3", "--mechanism", "Clear"], "nothing in it is protected"),
+        (["--threshold", "3", "--mechanism", "Majority"], "without noise"),
+        (["--threshold", "3", "--mechanism", "OutP:paper"], "as a matrix"),
+        (["--threshold", "3", "--mechanism", "ObjP:displayed"], "known not to hold"),
+        (["--threshold", "3", "--output", "mine.csv"], "name of a .zip file"),
+        (["--threshold", "3", "--budget", "0.5"], "left of the budget"),
+        (["--threshold", "3", "--user", "nobody"], "nobody"),
+    ],
+)
+def test_refusals_are_one_sentence_and_write_nothing(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    options: list[str],
+    reason: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, said = run(capsys, "--epsilon", "1", *options)
+    assert code == 2 and reason in said
+    assert said.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_ledger_of_another_table_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    book = tmp_path / "ledger.json"
+    other = tmp_path / "other.csv"
+    other.write_text("user,item,rating\n" + "".join(f"{u},{i},{1 + (u + i) % 5}\n" for u in range(5) for i in range(4)))
+    common = ("--epsilon", "1", "--scale", "1", "5", "--mechanism", "InP", "--ledger", str(book))
+    assert run(capsys, *common, "--output", str(tmp_path / "a.zip"))[0] == 0
+    code, said = run(capsys, *common, "--output", str(tmp_path / "b.zip"), source=str(other))
+    assert code == 2 and "ledger of other ratings" in said
+    book.write_text("[]")
+    code, said = run(capsys, *common, "--output", str(tmp_path / "b.zip"))
+    assert code == 2 and "must be a file that this command wrote" in said
