@@ -295,7 +295,7 @@ def growth() -> None:
         f"{1e9 * each:.0f} ns n, no point more than {off.max():.0%} off; log-log slope {slopes[1]:.2f}.\n"
     )
     table(
-        ["n", "CPU s per step", "a + b n", "off"],
+        ["n", "CPU s per step", "a + b n", "off", "GB of the process, the making of the data included"],
         [
             [
                 f"{row['n']:,}",
@@ -385,8 +385,8 @@ def million() -> None:
         "20 s, 1 GB.\n"
     )
     print(
-        "25 million ratings, reading the file included: [evidence/large.md](evidence/large.md), by "
-        "`python -m benchmarks --evidence large`.\n"
+        "25 million ratings, reading the file included: `python -m benchmarks --evidence large`, whose figures go to "
+        "`docs/evidence/large.md`.\n"
     )
 
 
