@@ -30,6 +30,7 @@ from obmc.solvers.spg import spg
 
 mpl.use("svg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import LogLocator
 
 Array = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[2]
@@ -343,6 +344,10 @@ def chart(path: Path, panels: list[tuple[str, str, Sequence[float], Sequence[flo
         level = np.exp(np.mean(np.log(y)) - power * np.mean(np.log(x)))
         axis.loglog(x, level * np.asarray(x, dtype=float) ** power, color="0.6", label=f"slope {power:.2f}")
         axis.loglog(x, y, "o", color="#0072B2")
+        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.minorticks_off()
+        axis.set_xticks(x, [f"{value:.0e}".replace("e+0", "e") if value >= 1e4 else f"{value:g}" for value in x])
         axis.set_xlabel(across)
         axis.set_ylabel(up)
         axis.legend(frameon=False)
