@@ -6,11 +6,12 @@ itself would let Streamlit run a page without its frame when a deep link is the 
 
 import streamlit as st
 
-from pages.parts import service
+from pages.parts import server, service
 
 service.keep_data_out_of_the_log()
 app = st.App(
     "pages/main.py",
     lifespan=service.lifespan,
-    middleware=service.middleware(),
+    routes=server.routes(),
+    middleware=[*service.middleware(), *server.middleware()],
 )

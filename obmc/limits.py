@@ -75,8 +75,10 @@ RATIO = Range("ratio", 0.01, 1.0, 0.15, 0.01)
 # Rows and columns of a synthetic matrix. The smallest holds the largest rank.
 SIZE = Range("size", 20, 500, 100, 10, whole=True)
 SEED = Range("seed", 0, 2**31 - 1, 0, 1, whole=True)
-REPETITIONS = Range("repetitions", 3, 100, 10, 1, whole=True)
-POINTS = Range("points", 2, 20, 8, 1, whole=True)
+# The paper's numbers of draws, against epsilon and against the observation ratio.
+REPETITIONS = Range("repetitions", 3, 100, 40, 1, whole=True)
+RATIO_REPETITIONS = Range("repetitions", 3, 100, 10, 1, whole=True)
+POINTS = Range("points", 2, 21, 21, 1, whole=True)
 
 DATA = Choice("data", ("synthetic", "ml-100k", "rc"))
 LINK = Choice("noise model", ("logistic", "gaussian"))
@@ -89,19 +91,43 @@ EPSILON_GRID = (
 )
 
 
+# Where curves have points: the paper's 1 to 10, and what is below and above.
+CURVE_GRID = (
+    *(0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8),
+    *(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0),
+    *(12.0, 15.0, 20.0),
+)
+EPSILON_RANGE = (1.0, 10.0)
+RATIO_GRID = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+RATIO_RANGE = (0.2, 0.8)
+# Of a heat map against epsilon and ratio, and of the curves one of which is drawn for each.
+RATIO_EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+
+
 def epsilons_between(low: float, high: float, points: int) -> tuple[float, ...]:
-    """About ``points`` stops of ``EPSILON_GRID`` from ``low`` to ``high``, evenly spread, both ends among them."""
-    stops = [stop for stop in EPSILON_GRID if low <= stop <= high]
+    """About ``points`` stops of ``CURVE_GRID`` from ``low`` to ``high``, evenly spread, both ends among them."""
+    stops = [stop for stop in CURVE_GRID if low <= stop <= high]
     if len(stops) <= points:
         return tuple(stops)
     picked = {round(k * (len(stops) - 1) / (points - 1)) for k in range(points)}
     return tuple(stops[k] for k in sorted(picked))
 
 
+def ratios_between(low: float, high: float) -> tuple[float, ...]:
+    """The stops of ``RATIO_GRID`` from ``low`` to ``high``, both ends among them."""
+    return tuple(stop for stop in RATIO_GRID if low <= stop <= high)
+
+
 def nearest_epsilon(value: float) -> float:
     """The stop of ``EPSILON_GRID`` that lies nearest in ratio."""
     return min(EPSILON_GRID, key=lambda stop: max(stop / value, value / stop))
 
+
+# What a person may wish for: of the accuracy in per cent, of the others in their own unit.
+WANTED_ACCURACY = Range("wanted accuracy", 40.0, 100.0, 70.0, 0.5)
+WANTED_ERROR = Range("wanted error", 0.0, 100.0, 1.0, 0.05)
+WANTED_AUC = Range("wanted area", 0.4, 1.0, 0.7, 0.01)
+WANTED_LOG_LOSS = Range("wanted log-loss", 0.0, 10.0, 0.65, 0.01)
 
 # Of a ledger a page shows this many of the latest releases; the sums are of all.
 LEDGER_ROWS = 10

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
+from plotly.colors import sample_colorscale
 
 Array = NDArray[np.float64]
 # A part of a figure as plotly takes it.
@@ -51,7 +52,13 @@ _FURTHER = (
     Style("#a07800", "5px,3px", "hexagon"),
     Style("#b04ac0", "8px,3px,2px,3px", "triangle-down"),
     Style("#4f7a28", "2px,4px", "bowtie"),
+    Style("#c2452d", "10px,4px", "pentagon"),
+    Style("#2f7f86", "3px,3px", "hourglass"),
+    Style("#7468c9", "6px,2px,2px,2px", "triangle-left"),
 )
+# A mechanism at the calibration of the paper, where both are in one chart: the same colour, an open marker, short dots.
+_PAPER = ", paper"
+_RIGOROUS = ", rigorous"
 
 # Orange above, blue below, white at zero: told apart by people who do not see red and green.
 DIVERGING = [
@@ -61,10 +68,14 @@ DIVERGING = [
     [0.75, "#f0984c"],
     [1.0, "#a63603"],
 ]
+# From blue over violet to orange, none so dark or so light that a background hides it.
+_SEQUENTIAL = ["#2f6fd0", "#8a5cf0", "#c2459b", "#d1600a", "#a07800"]
 # What is not observed: a colour that is not on the scale, and from which both its ends stand out.
 UNOBSERVED = "#b8b8b8"
 # Of text on an axis: 4.5:1 against white and black alike, where the theme's own grey falls short on white.
 INK = "#767676"
+GRID = "rgba(128, 128, 128, 0.22)"
+CLEAR_GROUND = "rgba(0, 0, 0, 0)"
 # A figure of more cells than this across is drawn as means of blocks of cells.
 MAX_CELLS = 240
 # The interval of two draws is some eighteen times their distance: drawn, it would hide all else while a chart grows.
@@ -75,7 +86,27 @@ _DECADES = [float(f"{first}e{power}") for power in range(-4, 7) for first in (1,
 
 def style_of(label: str, order: int = 0) -> Style:
     """The look of a mechanism; of one that has none of its own, the ``order``-th of a few further ones."""
-    return STYLES.get(label) or _FURTHER[order % len(_FURTHER)]
+    own = STYLES.get(label.removesuffix(_PAPER).removesuffix(_RIGOROUS))
+    if own is None:
+        return _FURTHER[order % len(_FURTHER)]
+    if label.endswith(_PAPER):
+        return Style(own.colour, "2px,3px", f"{own.marker.removesuffix('-open')}-open")
+    return own
+
+
+def sequential_styles(labels: Sequence[str]) -> dict[str, Style]:
+    """Looks of curves that are one mechanism at growing values: from dark to light in one order, markers in turn."""
+    markers = ("circle", "square", "triangle-up", "diamond", "cross")
+    places = np.linspace(0.0, 1.0, max(len(labels), 2))[: len(labels)]
+    colours = [sample_colorscale(_SEQUENTIAL, [place])[0] for place in places.tolist()]
+    return {
+        label: Style(_as_hex(colour), "solid", markers[order % len(markers)])
+        for order, (label, colour) in enumerate(zip(labels, colours, strict=True))
+    }
+
+
+def _as_hex(colour: str) -> str:
+    return "#" + "".join(f"{round(float(part)):02x}" for part in colour[4:-1].split(","))
 
 
 # Matrices -------------------------------------------------------------------------------------------------------------
@@ -140,7 +171,8 @@ def picture(matrix: Array, bound: float, height: int = 220) -> go.Figure:
             "layout": {
                 "height": height,
                 "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
-                "plot_bgcolor": "rgba(0, 0, 0, 0)",
+                "paper_bgcolor": CLEAR_GROUND,
+                "plot_bgcolor": CLEAR_GROUND,
                 "shapes": [{**ground, "x0": -0.5, "x1": right, "y0": -0.5, "y1": bottom}],
                 "xaxis": {**axis, "range": [-0.5, right]},
                 "yaxis": {**axis, "range": [bottom, -0.5], "scaleanchor": "x", "constraintoward": "top"},
@@ -169,6 +201,8 @@ def colour_key(bound: float, height: int = 64) -> go.Figure:
             "layout": {
                 "height": height,
                 "margin": {"l": 24, "r": 24, "t": 4, "b": 36},
+                "paper_bgcolor": CLEAR_GROUND,
+                "plot_bgcolor": CLEAR_GROUND,
                 "xaxis": axis,
                 "yaxis": {"visible": False, "fixedrange": True},
             },
@@ -227,6 +261,11 @@ def curves(
     log: tuple[bool, bool] = (True, False),
     percent: bool = False,
     height: int = 460,
+    draws: pd.DataFrame | None = None,
+    marker: float | None = None,
+    stops: Sequence[float] = (),
+    scale: float = 1.0,
+    styles: Mapping[str, Style] | None = None,
 ) -> go.Figure:
     """Means with 95 % intervals against ``x``, one line and band per series.
 
@@ -244,36 +283,59 @@ def curves(
     log
         Whether the horizontal and the vertical axis are logarithmic.
     percent
-        Whether the vertical axis shows shares as per cent.
+        Whether the vertical axis shows shares as per cent. A ``x`` of "ratio" is always one.
     height
         In pixels.
+    draws
+        Single runs to draw as small points: ``series``, ``x``, ``value``, ``repetition``.
+    marker
+        Where on the horizontal axis to draw a vertical line; None for none.
+    stops
+        Where on the horizontal axis points will be, whether or not they are there yet.
+    scale
+        Of text, lines and markers; 1.5 for a projector.
+    styles
+        Looks of series in place of the table's.
     """
     form = ".1%" if percent else ".3f"
-    across = np.asarray(sorted(set(summary[x])), dtype=np.float64) if len(summary) else np.ones(1)
+    across = np.asarray(sorted({*summary[x], *stops}), dtype=np.float64) if len(summary) or stops else np.ones(1)
+    names = list(dict.fromkeys(summary["series"])) if len(summary) else []
+    looks = {name: (styles or {}).get(name) or style_of(name, order) for order, name in enumerate(names)}
     traces: list[Plotly] = []
-    for order, (series, points) in enumerate(summary.groupby("series", sort=False)):
-        traces += _curve(str(series), points.sort_values(x), x, style_of(str(series), order), titles[0], form)
     for level in levels:
-        traces += _level(level, across, form)
-    ink = {"tickfont": {"color": INK}}
-    horizontal: Plotly = {**ink, "title": _title(titles[0]), "type": "log" if log[0] else "linear"}
+        traces += _level(level, across, form, scale)
+    for name in names:
+        points = summary[summary["series"] == name].sort_values(x)
+        if draws is not None:
+            traces.append(_draws(name, draws[draws["series"] == name], x, looks[name], form, scale))
+        traces += _curve(name, points, x, looks[name], titles[0], form, scale)
+    size = 12.0 * scale
+    horizontal: Plotly = {**_axis(titles[0], size), "type": "log" if log[0] else "linear"}
     if log[0]:
         horizontal |= {"tickvals": across, "ticktext": [f"{stop:g}" for stop in across]}
-    vertical: Plotly = {**ink, "title": _title(titles[1]), "type": "log" if log[1] else "linear"}
+    if x == "ratio":
+        horizontal |= {"tickformat": ".0%"}
+        if log[0]:
+            horizontal |= {"ticktext": [f"{stop:.0%}" for stop in across]}
+    vertical: Plotly = {**_axis(titles[1], size), "type": "log" if log[1] else "linear"}
     if log[1]:
         vertical |= {"tickvals": _DECADES, "ticktext": [f"{stop:g}" for stop in _DECADES]}
     if percent:
-        vertical["tickformat"] = ".0%"
+        vertical["tickformat"] = ".3~p"
+    line: list[Plotly] = []
+    if marker is not None:
+        stroke = {"color": INK, "width": 1.5 * scale, "dash": "dot"}
+        line = [{"type": "line", "x0": marker, "x1": marker, "yref": "paper", "y0": 0, "y1": 1, "line": stroke}]
     return go.Figure(
         {
             "data": traces,
             "layout": {
-                "height": height,
-                "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-                "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+                **_ground(height, size),
+                "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"color": INK}},
                 "hovermode": "closest",
                 "xaxis": horizontal,
                 "yaxis": vertical,
+                "shapes": line,
                 # The reader's zoom and hidden lines survive new points.
                 "uirevision": f"{x} {titles} {log}",
             },
@@ -281,11 +343,45 @@ def curves(
     )
 
 
+def _ground(height: int, size: float) -> Plotly:
+    """What all figures with axes share; nothing in it depends on the theme."""
+    return {
+        "height": height,
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "font": {"size": size, "color": INK},
+        "paper_bgcolor": CLEAR_GROUND,
+        "plot_bgcolor": CLEAR_GROUND,
+    }
+
+
+def _axis(title: str, size: float) -> Plotly:
+    lines = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID}
+    return {"tickfont": {"color": INK, "size": size}, "title": _title(title), "automargin": True, **lines}
+
+
 def _title(text: str) -> Plotly:
     return {"text": text, "font": {"color": INK}}
 
 
-def _curve(name: str, rows: pd.DataFrame, x: str, style: Style, title: str, form: str) -> tuple[Plotly, Plotly]:
+def _draws(name: str, rows: pd.DataFrame, x: str, style: Style, form: str, scale: float) -> Plotly:
+    """Single runs as small points."""
+    return {
+        "type": "scatter",
+        "x": rows[x].to_numpy(),
+        "y": rows["value"].to_numpy(),
+        "customdata": rows[["repetition"]].to_numpy(),
+        "mode": "markers",
+        "marker": {"color": style.colour, "size": 4 * scale, "opacity": 0.35},
+        "showlegend": False,
+        "legendgroup": name,
+        "name": f"{name}, single draws",
+        "hovertemplate": f"{name}, draw %{{customdata[0]}}<br>%{{x:g}}: %{{y:{form}}}<extra></extra>",
+    }
+
+
+def _curve(
+    name: str, rows: pd.DataFrame, x: str, style: Style, title: str, form: str, scale: float
+) -> tuple[Plotly, Plotly]:
     """The band and the line of one series."""
     band = rows[rows["count"] >= _BAND_DRAWS]
     edge = _band(
@@ -294,6 +390,7 @@ def _curve(name: str, rows: pd.DataFrame, x: str, style: Style, title: str, form
         np.concatenate([band["high"], band["low"][::-1]]),
         style.fill(),
     )
+    place = "%{x:.0%}" if x == "ratio" else "%{x:g}"
     line = {
         "type": "scatter",
         "x": rows[x].to_numpy(),
@@ -302,10 +399,10 @@ def _curve(name: str, rows: pd.DataFrame, x: str, style: Style, title: str, form
         "mode": "lines+markers",
         "name": name,
         "legendgroup": name,
-        "line": {"color": style.colour, "dash": style.dash, "width": 2.5},
-        "marker": {"color": style.colour, "symbol": style.marker, "size": 9},
+        "line": {"color": style.colour, "dash": style.dash, "width": 2.5 * scale},
+        "marker": {"color": style.colour, "symbol": style.marker, "size": 9 * scale},
         "hovertemplate": (
-            f"{name}<br>{title} %{{x:g}}<br>%{{y:{form}}}, 95 % interval %{{customdata[0]:{form}}} to "
+            f"{name}<br>{title} {place}<br>%{{y:{form}}}, 95 % interval %{{customdata[0]:{form}}} to "
             f"%{{customdata[1]:{form}}}<br>%{{customdata[2]:.0f}} draws<extra></extra>"
         ),
     }
@@ -328,7 +425,7 @@ def _band(name: str, x: Array, y: Array, fill: str) -> Plotly:
     }
 
 
-def _level(level: Level, across: Array, form: str) -> list[Plotly]:
+def _level(level: Level, across: Array, form: str, scale: float) -> list[Plotly]:
     """A horizontal line over the whole chart, and its band where it has an interval."""
     left, right = across[0], across[-1]
     if left == right:
@@ -341,10 +438,53 @@ def _level(level: Level, across: Array, form: str) -> list[Plotly]:
         "mode": "lines",
         "name": level.label,
         "legendgroup": level.label,
-        "line": {"color": style.colour, "dash": style.dash, "width": 2},
+        "line": {"color": style.colour, "dash": style.dash, "width": 2 * scale},
         "hovertemplate": f"{level.label}<br>%{{y:{form}}}<extra></extra>",
     }
     if not level.low < level.high:
         return [line]
     corners = np.array([left, right, right, left]), np.array([level.high, level.high, level.low, level.low])
     return [_band(level.label, *corners, style.fill(0.14)), line]
+
+
+# Heat maps ------------------------------------------------------------------------------------------------------------
+
+
+def heat_map(
+    summary: pd.DataFrame, *, title: str, percent: bool = False, height: int = 460, scale: float = 1.0
+) -> go.Figure:
+    """The mean at every epsilon (across) and observation ratio (upwards) as a colour and a number.
+
+    ``summary``: columns ``epsilon``, ``ratio``, ``mean``, ``low``, ``high``, ``count``, one row a cell; cells without
+    a row are left empty. ``title`` says what the values are.
+    """
+    form = ".1%" if percent else ".3f"
+    epsilons, ratios = (sorted(set(summary[name])) for name in ("epsilon", "ratio"))
+
+    def grid(name: str) -> Array:
+        wide = summary.pivot_table(index="ratio", columns="epsilon", values=name, dropna=False)
+        return wide.reindex(index=ratios, columns=epsilons).to_numpy(dtype=np.float64)
+
+    size = 12.0 * scale
+    heat = {
+        "type": "heatmap",
+        "z": grid("mean"),
+        "x": [f"{epsilon:g}" for epsilon in epsilons],
+        "y": [f"{ratio:.0%}" for ratio in ratios],
+        "customdata": np.dstack([grid(name) for name in ("low", "high", "count")]),
+        "colorscale": "Cividis",
+        "colorbar": {"tickfont": {"color": INK}, "title": _title(title), "tickformat": ".3~p" if percent else ""},
+        "texttemplate": f"%{{z:{'.0%' if percent else '.2f'}}}",
+        "xgap": 1,
+        "ygap": 1,
+        "hoverongaps": False,
+        "hovertemplate": (
+            f"epsilon %{{x}}, ratio %{{y}}<br>{title} %{{z:{form}}}, 95 % interval %{{customdata[0]:{form}}} to "
+            f"%{{customdata[1]:{form}}}<br>%{{customdata[2]:.0f}} draws<extra></extra>"
+        ),
+    }
+    axes = {
+        "xaxis": {**_axis("Epsilon", size), "type": "category", "showgrid": False},
+        "yaxis": {**_axis("Share observed", size), "type": "category", "showgrid": False},
+    }
+    return go.Figure({"data": [heat], "layout": {**_ground(height, size), **axes, "uirevision": title}})

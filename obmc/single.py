@@ -21,7 +21,7 @@ from obmc.constraints import nuclear_norm
 from obmc.datasets import RatedItems, load
 from obmc.experiments.draws import Draw, find_draw
 from obmc.experiments.measures import MEASURES, Measure
-from obmc.experiments.mechanisms import CLEAR, MAJORITY, MechanismSpec
+from obmc.experiments.mechanisms import CLEAR, MechanismSpec
 from obmc.experiments.runner import complete_point
 from obmc.experiments.sweep import SYNTHETIC, Point, Sweep
 from obmc.observations import Observations
@@ -29,8 +29,9 @@ from obmc.privacy import Guarantee
 from obmc.solvers import Completion
 
 _CLEAR = MechanismSpec(CLEAR)
-# Relative gaps. On real data the test set's sampling error is far above what the smaller one would change.
-_TOLERANCE, _TOLERANCE_REAL = 1e-4, 1e-3
+# Relative gap of one run that a person waits for; curves have the solver's own. On real data the test set's sampling
+# error is far above what the smaller one would change.
+_TOLERANCE_REAL = 1e-3
 _ONE_SPLIT = ("ml-100k",)
 
 
@@ -85,8 +86,21 @@ class Setting:
     def is_synthetic(self) -> bool:
         return self.data == SYNTHETIC
 
-    def sweep(self, mechanisms: Sequence[MechanismSpec], epsilons: Sequence[float], repetitions: int) -> Sweep:
-        """The same data and constraints for several mechanisms, epsilons and draws."""
+    def sweep(
+        self,
+        mechanisms: Sequence[MechanismSpec],
+        epsilons: Sequence[float],
+        repetitions: int,
+        metrics: Sequence[str] | None = None,
+        ratios: Sequence[float] | None = None,
+    ) -> Sweep:
+        """The same data and constraints for several mechanisms, epsilons and draws.
+
+        ``metrics``: by default the paper's. ``ratios``: several observation ratios, or shares of the training ratings
+        of real data, in place of the setting's.
+        """
+        if ratios is None and self.is_synthetic:
+            ratios = (self.ratio,)
         return Sweep(
             dataset=self.data,
             mechanisms=list(mechanisms),
@@ -97,31 +111,22 @@ class Setting:
             rank=self.rank,
             tau_multiple=self.radius,
             shape=(self.size, self.size) if self.is_synthetic else None,
-            ratio=self.ratio if self.is_synthetic else None,
+            ratio=None if ratios is None else list(ratios),
             repetitions=repetitions,
             seed=self.seed,
-            tol=_TOLERANCE if self.is_synthetic else _TOLERANCE_REAL,
+            metrics=metrics,
         )
 
-    def sweeps(
-        self, mechanisms: Sequence[MechanismSpec], epsilons: Sequence[float], repetitions: int
-    ) -> tuple[Sweep, ...]:
-        """What a chart against epsilon needs: the runs of its horizontal lines, then those of its curves.
-
-        Clear and, for real data, the majority class are always among the lines.
-        """
-        usual = (_CLEAR,) if self.is_synthetic else (_CLEAR, MechanismSpec(MAJORITY))
-        lines = usual + tuple(spec for spec in mechanisms if not spec.is_private and spec not in usual)
-        curves = tuple(spec for spec in mechanisms if spec.is_private)
-        # Where every draw has the same split, one of them says all.
-        draws = 1 if self.data in _ONE_SPLIT else repetitions
-        parts = [self.sweep(lines, (limits.EPSILON.default,), draws)]
-        return (*parts, self.sweep(curves, epsilons, repetitions)) if curves else tuple(parts)
+    @property
+    def has_one_split(self) -> bool:
+        """Whether all draws of the whole data set are the same: only noise differs between them."""
+        return self.data in _ONE_SPLIT
 
     @property
     def point(self) -> Point:
         """This run as a sweep's."""
-        return next(self.sweep((self.mechanism,), (self.epsilon,), 1).points())
+        sweep = self.sweep((self.mechanism,), (self.epsilon,), 1)
+        return next((sweep if self.is_synthetic else replace(sweep, tol=_TOLERANCE_REAL)).points())
 
     @property
     def guarantee(self) -> Guarantee:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.parts import controls
+from pages.parts import controls, projector, share
 
 HERE = Path(__file__).parent
 
 PAGES = (
     st.Page(HERE / "trade_off.py", title="Trade-off", icon=":material/show_chart:", default=True),
     st.Page(HERE / "playground.py", title="Playground", icon=":material/grid_on:"),
+    st.Page(HERE / "your_ratings.py", title="Your ratings", icon=":material/upload_file:"),
     st.Page(HERE / "privacy_check.py", title="Privacy check", icon=":material/policy:"),
     st.Page(HERE / "learn.py", title="Learn", icon=":material/school:"),
 )
@@ -26,9 +27,12 @@ def main() -> None:
         menu_items={"about": "One-bit matrix completion under differential privacy."},
     )
     page = st.navigation(list(PAGES))
+    place = share.place()
     controls.sidebar()
+    projector.enlarge()
     controls.show_notes()
     page.run()
+    share.show(place)
 
 
 if __name__ == "__main__":

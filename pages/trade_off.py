@@ -1,38 +1,62 @@
-"""Accuracy against epsilon: chosen mechanisms, many draws, growing as they are computed."""
+"""Accuracy against epsilon: chosen mechanisms, many draws; finished where it is known, filled in where it is not."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from obmc.errors import DataNotFoundError
-from obmc.single import find_problem
-from pages.parts import controls, data_offer, sweeps, tradeoff_chart
+from obmc.plan import Plan
+from obmc.presets import PRESETS
+from pages.parts import controls, curve_chart, explain, pinning, readings, sweeps
+from pages.parts import curve_controls as wanted
+from pages.parts.sweeps import Found
 
 
 def page() -> None:
     st.title("Trade-off")
-    setting = controls.current()
+    top = st.container()
+    offers = wanted.mechanisms()
+    left, right = st.columns(2, gap="medium")
+    with left:
+        metric = wanted.measure(controls.current().data)
+    with right:
+        epsilon = controls.reading_epsilon()
+    picture = st.container()
+    with st.expander("Range, draws, calibrations"):
+        plan, fault = _plan(offers, metric)
+    with top:
+        wanted.choose_preset(plan, PRESETS)
+    if plan is None:
+        picture.error(fault)
+        return
+    with picture:
+        found = sweeps.find(plan)
+        sweeps.offer(found)
+        curve_chart.live(plan, found, lambda now: draw(now, epsilon))
+    wanted.look("epsilon")
+    explain.box(
+        "What the chart shows",
+        "Each curve is one way of adding noise. To the right there is less privacy and less noise, so a curve comes "
+        "nearer to Clear, the same estimator without noise. Bands are 95 % intervals of the means.",
+        "A curve that lies on the wrong side of all zeros, or of the majority class, has learnt nothing from the "
+        "ratings.",
+    )
+    readings.at(found, epsilon)
+    readings.inverse(found)
+    pinning.offer(plan)
+
+
+def _plan(offers, metric: str) -> tuple[Plan | None, str]:
     try:
-        find_problem(setting)
-        plan = sweeps.choose(setting)
-    except DataNotFoundError:
-        data_offer.show(setting.data)
-        return
+        return wanted.against_epsilon(offers, metric), ""
     except ValueError as error:
-        st.error(str(error))
-        return
-    live = sweeps.buttons(plan)
-    running = sweeps.find()
-    if running is None:
-        st.info("Choose mechanisms and a range of epsilon, then compute: the chart grows draw by draw.")
-        return
-    if running.plan != plan:
-        st.caption("The chart is of what was computed last; the controls now say something else.")
-    tradeoff_chart.switches()
-    if live:
-        tradeoff_chart.live()
-    else:
-        tradeoff_chart.show(running)
+        return None, str(error)
+
+
+def draw(found: Found, epsilon: float) -> None:
+    """Chart and numbers."""
+    chart = curve_chart.of(found)
+    curve_chart.show(found, chart, "trade-off", marker=epsilon)
+    curve_chart.numbers(found, chart, "trade-off-numbers")
 
 
 page()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from obmc import limits
+from obmc.experiments.figures import EPSILONS, RATIO_EPSILONS, RATIOS, SMALL_EPSILONS
 from obmc.offers import CALIBRATIONS, OFFERS, find_offer
 from obmc.single import Setting
 
@@ -40,11 +41,19 @@ def test_the_nearest_stop_is_nearest_in_ratio(value, stop):
 
 
 @pytest.mark.parametrize("points", [2, 3, 8, 20])
-@pytest.mark.parametrize(("low", "high"), [(0.1, 20.0), (0.5, 10.0), (1.0, 1.2), (4.0, 4.0)])
+@pytest.mark.parametrize(("low", "high"), [(0.1, 20.0), (0.5, 10.0), (1.0, 2.0), (4.0, 4.0)])
 def test_epsilons_between_keep_both_ends(low, high, points):
     found = limits.epsilons_between(low, high, points)
     assert found[0] == low and found[-1] == high and len(set(found)) == len(found) <= points
-    assert set(found) <= set(limits.EPSILON_GRID)
+    assert set(found) <= set(limits.CURVE_GRID)
+
+
+def test_the_grid_of_curves_has_the_papers_points_and_its_range():
+    assert (limits.CURVE_GRID[0], limits.CURVE_GRID[-1]) == (limits.EPSILON.low, limits.EPSILON.high)
+    assert list(limits.CURVE_GRID) == sorted(set(limits.CURVE_GRID))
+    assert limits.epsilons_between(1.0, 10.0, int(limits.POINTS.default)) == EPSILONS
+    assert limits.ratios_between(0.2, 0.8) == RATIOS
+    assert set(RATIO_EPSILONS) | set(SMALL_EPSILONS) <= set(limits.CURVE_GRID)
 
 
 @pytest.mark.parametrize("key", OFFERS)

@@ -132,7 +132,7 @@ def test_curves_draw_means_and_intervals_in_order():
     np.testing.assert_allclose(traces["InP"].y, [0.6, 0.7])
     np.testing.assert_allclose(traces["InP, 95 % interval"].y, [0.62, 0.72, 0.68, 0.58])
     assert traces["InP"].line.color == plots.STYLES["InP"].colour
-    assert figure.layout.xaxis.type == "log" and figure.layout.yaxis.tickformat == ".0%"
+    assert figure.layout.xaxis.type == "log" and figure.layout.yaxis.tickformat == ".3~p"
     assert list(figure.layout.xaxis.tickvals) == [1.0, 4.0]
 
 

@@ -1,22 +1,51 @@
-"""How a figure is shown on every page: with a key, a text alternative, the same menu, and its numbers in a table."""
+"""How a figure is shown on every page: changed in place, with a text alternative, the same menu, and its numbers.
+
+``st.plotly_chart`` builds a figure anew whenever a number changes, which flashes and loses the reader's zoom. The few
+lines of ``figure.js`` hand each new version to ``Plotly.react``, from the plotly.js that the plotly package brings.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-CONFIG = {"displaylogo": False, "toImageButtonOptions": {"format": "svg"}}
+from pages.parts.server import PLOTLY_PATH
+
+_MENU = {
+    "displaylogo": False,
+    "responsive": False,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+    "toImageButtonOptions": {"format": "svg"},
+}
+_HEIGHT = 450
 # A key or a picture that is not zoomed needs no menu.
-QUIET = {**CONFIG, "displayModeBar": False}
+_QUIET = {**_MENU, "displayModeBar": False}
+
+_figure = st.components.v2.component(
+    "obmc-figure",
+    html='<div class="obmc-figure" role="figure"></div>',
+    css=".obmc-figure { width: 100%; }",
+    js=(Path(__file__).parent / "figure.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
 
 
 def show(figure: go.Figure, key: str, alt: str, *, quiet: bool = False) -> None:
     """A figure; ``alt`` states what it shows in a sentence or two."""
-    st.plotly_chart(figure, key=key, alt=alt, config=QUIET if quiet else CONFIG, width="stretch")
+    data = {
+        "figure": figure.to_json(),
+        "alt": alt,
+        "name": key,
+        "config": _QUIET if quiet else _MENU,
+        "plotly": PLOTLY_PATH.removeprefix("/"),
+    }
+    # The height is known before the figure is drawn, so that nothing below it jumps.
+    _figure(key=key, data=data, height=int(figure.layout.height or _HEIGHT))
 
 
 def show_table(frame: pd.DataFrame, key: str, columns: Mapping[str, Any] | None = None) -> None:

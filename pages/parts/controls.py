@@ -67,6 +67,8 @@ RATIO = Control("obs", "Share of entries observed", limits.RATIO)
 SIZE = Control("size", "Rows and columns", limits.SIZE)
 SEED = Control("seed", "Seed", limits.SEED)
 CONTROLS = (DATA, NOISE, SIGMA, MECHANISM, CALIBRATION, EPSILON, ALPHA, RANK, RADIUS, RATIO, SIZE, SEED)
+# Switches of the frame: texts that teach, and large type with a code to follow the talk.
+EXPLAIN, PROJECTOR = "explain", "projector"
 
 
 # The address ----------------------------------------------------------------------------------------------------------
@@ -160,7 +162,12 @@ def sidebar() -> None:
         )
         sigma = limits.SIGMA.default
         if noise == "gaussian":
-            sigma = _type(SIGMA, "From 0.05 to 5. The smaller, the more a sign says about its entry.", "%g")
+            sigma = _type(
+                SIGMA,
+                "The standard deviation of the Gaussian noise model, from 0.05 to 5. The smaller, the more a sign "
+                "says about its entry.",
+                "%g",
+            )
         st.radio(
             options=tuple(CALIBRATION.titles.values()),
             horizontal=True,
@@ -172,11 +179,18 @@ def sidebar() -> None:
         )
         epsilon = _type(
             EPSILON,
-            "The privacy parameter, from 0.1 to 20: the smaller, the more noise.",
+            "The privacy parameter, from 0.1 to 20: the smaller, the more noise. An adversary's odds about one "
+            "rating grow at most e^epsilon-fold where it is proven for the whole output.",
             "%g",
         )
-        alpha = _slide(ALPHA, "No entry of the estimate is larger, from 0.1 to 10.", "%g")
-        rank = _slide(RANK, "In tau = alpha √(rank · rows · columns), 1 to 20; on synthetic data the truth's, too.")
+        alpha = _slide(
+            ALPHA, "The bound of the entries, from 0.1 to 10: none of the estimate is larger in absolute value.", "%g"
+        )
+        rank = _slide(
+            RANK,
+            "The rank r in the radius tau = alpha √(r · rows · columns), from 1 to 20; on synthetic data the "
+            "truth's, too.",
+        )
         radius = _slide(
             RADIUS,
             "The estimate's nuclear norm is at most this many times tau, from 0.05 to 2. The paper's choice is 1, "
@@ -185,9 +199,22 @@ def sidebar() -> None:
         )
         ratio, size = limits.RATIO.default, limits.SIZE.default
         if data == "synthetic":
-            ratio = _slide(RATIO, "Every entry is observed with this probability, from 1 % to 100 %.", "percent")
-            size = _slide(SIZE, "Of the synthetic matrix, from 20 to 500; the paper's has 100.")
-        seed = _type(SEED, "Of data and noise: with the same seed and settings the numbers are the same again.")
+            ratio = _slide(
+                RATIO,
+                "The observation ratio: every entry is observed with this probability, from 1 % to 100 %. The page "
+                "Observation ratio varies it.",
+                "percent",
+            )
+            size = _slide(
+                SIZE, "How many rows, and columns, the synthetic matrix has, from 20 to 500; the paper's: 100."
+            )
+        seed = _type(
+            SEED,
+            "A whole number from 0 to 2,147,483,647 that data and noise are drawn from: with the same seed and "
+            "settings the numbers are the same again.",
+        )
+        switch(EXPLAIN, "Explain", "Short boxes that say how to read what is on the page; off for presenters.", True)
+        switch(PROJECTOR, "Projector view", "Large type, and a QR code with the link to this view for the audience.")
     st.session_state[_SETTING] = Setting(
         data=data,
         noise=noise,
@@ -200,6 +227,21 @@ def sidebar() -> None:
         size=int(size),
         seed=int(seed),
     )
+
+
+def switch(key: str, label: str, help: str, value: bool = False) -> bool:
+    """A switch that is part of the address."""
+    return st.toggle(label, value, key=key, bind="query-params", persist_state="session", help=help)
+
+
+def explains() -> bool:
+    """Whether the boxes that teach are wanted."""
+    return bool(st.session_state.get(EXPLAIN, True))
+
+
+def scale() -> float:
+    """How much larger than usual figures are drawn."""
+    return 1.5 if st.session_state.get(PROJECTOR) else 1.0
 
 
 def current() -> Setting:
@@ -231,12 +273,18 @@ def mechanism_and_epsilon() -> tuple[Offer, Setting]:
     return offer, replace(current(), mechanism=offer.spec(calibration()))
 
 
-def _epsilon_slider(disabled: bool) -> None:
+def reading_epsilon() -> float:
+    """The epsilon at which a chart is read: the sidebar's, moved by a slider beside the chart."""
+    _epsilon_slider(disabled=False, label="Read the chart at epsilon")
+    return float(st.session_state[EPSILON.key])
+
+
+def _epsilon_slider(disabled: bool, label: str = "Epsilon") -> None:
     """A logarithmic slider that moves the number in the sidebar and follows it."""
     typed = st.session_state[EPSILON.key]
     st.session_state[_SLIDER] = limits.nearest_epsilon(typed)
     st.select_slider(
-        "Epsilon",
+        label,
         limits.EPSILON_GRID,
         key=_SLIDER,
         format_func="{:g}".format,

@@ -1,194 +1,196 @@
-"""Choosing a sweep, having it computed, and looking at it: what the pages with curves share."""
+"""Finding a plan's rows, having the missing ones computed, and following that: what the pages with curves share."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
 
-from obmc import limits
+from obmc.datasets import DATA_SETS, is_available
 from obmc.errors import DataNotFoundError
-from obmc.experiments import Sweep
 from obmc.experiments.jobs import BusyError, JobStatus, duration
-from obmc.experiments.mechanisms import MAJORITY
-from obmc.offers import OFFERS, Offer
-from obmc.single import Setting
+from obmc.experiments.sweep import Point, Sweep
+from obmc.plan import Plan, expected_seconds
 from obmc.summary import as_frame
-from pages.parts import controls
-from pages.parts.background import runner, visitor
+from pages.parts import controls, data_offer
+from pages.parts.background import browser, known, mean_seconds, runner, store_note, workers
 
-_STARTED = "_trade_off_started"
-_DEFAULT = ("InP", "ObjP", "GraP", "OutP projected")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A sweep that could be computed: the reference lines' part and the mechanisms' part."""
-
-    setting: Setting
-    offers: tuple[Offer, ...]
-    calibration: str
-    parts: tuple[Sweep, ...]
-
-    @property
-    def runs(self) -> int:
-        """How many."""
-        return sum(len(part) for part in self.parts)
-
-    def label(self, mechanism: str, calibration: str, options: str) -> str:
-        """What the chart calls a row's mechanism."""
-        if mechanism == MAJORITY:
-            return "Majority class"
-        for offer in self.offers:
-            spec = offer.spec(self.calibration)
-            if (spec.name, spec.calibration, spec.options_text) == (mechanism, calibration, options):
-                return offer.label
-        return mechanism
+REFRESH_SECONDS = 2.0
+_IDENTITY = ["mechanism", "calibration", "options", "epsilon", "ratio", "repetition", "metric"]
 
 
-@dataclass(frozen=True)
-class Started:
-    """A plan and its jobs."""
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What there is of a plan at one moment.
+
+    ``jobs`` are those that compute it, for whomever; ``mine`` says whether this visitor is among them.
+    """
 
     plan: Plan
-    keys: tuple[str, ...]
-
-    def statuses(self) -> list[JobStatus]:
-        found = [runner().status(key, visitor()) for key in self.keys]
-        return [status for status in found if status is not None]
+    rows: pd.DataFrame
+    missing: list[Point]
+    jobs: list[JobStatus]
+    mine: bool
 
     @property
     def is_live(self) -> bool:
         """Whether more is to come."""
-        return any(status.is_live for status in self.statuses())
-
-    def rows(self) -> pd.DataFrame:
-        """All rows so far."""
-        return as_frame(row for key in self.keys for row in runner().rows(key, visitor()))
+        return any(job.is_live for job in self.jobs)
 
     @property
-    def done(self) -> int:
-        """Runs finished."""
-        return sum(status.progress.done for status in self.statuses())
-
-    def sentence(self) -> str:
-        """How far all its jobs together are."""
-        statuses = self.statuses()
-        so_far = f"{self.done:,} of {self.plan.runs:,} runs"
-        failed = [status for status in statuses if status.state == "failed"]
-        if failed:
-            return f"Stopped after {so_far}: {failed[0].message}"
-        if any(status.state == "running" for status in statuses):
-            left = sum(status.progress.remaining for status in statuses if status.is_live)
-            return f"{so_far}." if math.isnan(left) else f"{so_far}, about {duration(left)} left."
-        if self.is_live:
-            return f"Waiting: number {max(status.position for status in statuses)} in the queue."
-        if any(status.state == "cancelled" for status in statuses):
-            return f"Cancelled after {so_far}."
-        return f"Done: {self.plan.runs:,} runs in {duration(max(status.progress.seconds for status in statuses))}."
-
     def refused(self) -> list[str]:
         """What the mechanisms refused, a sentence for each kind of run."""
-        return list(dict.fromkeys(text for status in self.statuses() for text in status.progress.refused))
+        return list(dict.fromkeys(text for job in self.jobs for text in job.progress.refused))
+
+    @property
+    def can_compute(self) -> bool:
+        """Whether a computation would bring more: not where all that is missing has been refused."""
+        ended = {job.key for job in self.jobs if job.state == "done"}
+        return any(sweep.key not in ended for sweep in lacking(self.plan, self.missing))
 
 
-def choose(setting: Setting) -> Plan:
-    """Draw the controls of a sweep over epsilon; ``ValueError`` where they do not make one."""
-    labels = {offer.label: offer for offer in OFFERS.values() if offer.key != "clear"}
-    chosen = st.pills(
-        "Mechanisms",
-        tuple(labels),
-        selection_mode="multi",
-        default=_DEFAULT,
-        key="mechs",
-        bind="query-params",
-        persist_state="session",
-        wrap=True,
-        help="What to compare. Clear, the estimator without noise, is always drawn as a line.",
-    )
-    left, middle, right = st.columns([2, 1, 1], gap="medium")
-    with left:
-        low, high = st.select_slider(
-            "Range of epsilon",
-            limits.EPSILON_GRID,
-            value=(0.5, 10.0),
-            format_func="{:g}".format,
-            key="range",
-            bind="query-params",
-            persist_state="session",
-            help="Between 0.1 and 20, on a logarithmic scale.",
-        )
-    points = _whole(middle, limits.POINTS, "points", "Points", "Values of epsilon, 2 to 20.")
-    repetitions = _whole(
-        right, limits.REPETITIONS, "draws", "Draws", "Independent repetitions behind every point, 3 to 100."
-    )
-    if not chosen:
-        raise ValueError("Choose at least one mechanism.")
-    offers = tuple(labels[label] for label in chosen)
-    epsilons = limits.epsilons_between(low, high, points)
-    calibration = controls.calibration()
-    specs = [offer.spec(calibration) for offer in offers]
-    return Plan(setting, offers, calibration, setting.sweeps(specs, epsilons, repetitions))
+def find(plan: Plan) -> Found:
+    """What is there of a plan, and who computes the rest."""
+    rows, missing = known().find(plan)
+    if not missing:
+        return Found(plan, rows, missing, [], False)
+    keys = [sweep.key for sweep in plan.sweeps]
+    jobs = [status for key in keys if (status := runner().status(key, browser())) is not None]
+    if any(job.message for job in jobs):
+        # The store may have failed on the way: the job itself still has what it computed.
+        own = as_frame(row for job in jobs for row in runner().rows(job.key, browser()))
+        rows = pd.concat([rows, own], ignore_index=True).drop_duplicates(_IDENTITY)
+    watched = {job.key for job in runner().watched(browser()) if job.is_live}
+    return Found(plan, rows, missing, jobs, bool(watched & set(keys)))
 
 
-def _whole(place, bound: limits.Range, key: str, label: str, help: str) -> int:
-    return place.number_input(
-        label,
-        int(bound.low),
-        int(bound.high),
-        int(bound.default),
-        int(bound.step),
-        key=key,
-        bind="query-params",
-        persist_state="session",
-        help=help,
-    )
+def lacking(plan: Plan, missing: Iterable[Point]) -> list[Sweep]:
+    """The sweeps of a plan that the missing runs belong to."""
+    private = {point.spec.is_private for point in missing}
+    lines, *curves = plan.sweeps
+    return ([lines] if False in private else []) + (curves if True in private else [])
 
 
-def buttons(plan: Plan) -> bool:
-    """Compute, and while something is computed, cancel; returns whether it can be cancelled.
+# Words and buttons ----------------------------------------------------------------------------------------------------
 
-    The page goes by the answer: a job that ends a moment later would leave a button behind that nothing takes away.
-    """
-    before = find()
+
+def offer(found: Found) -> None:
+    """What of the chart is missing, how long it would take, and the button; or how far it is, and the other button."""
+    note = store_note()
+    if note:
+        st.warning(controls.as_text(note))
+    for text in found.refused:
+        st.warning(controls.as_text(f"Not computed: {text}"))
+    _others(found.plan)
+    if not found.missing:
+        return
+    if not (found.is_live and found.mine) and found.can_compute:
+        _offer_missing(found)
+    if found.is_live and found.mine:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(
+                "Cancel",
+                icon=":material/stop:",
+                key="cancel",
+                on_click=_leave,
+                args=([sweep.key for sweep in found.plan.sweeps],),
+                help="Stop it, unless somebody else waits for it too. What is finished stays.",
+            )
+            st.caption("It goes on while you look at other pages, and after a reload.")
+
+
+def _offer_missing(found: Found) -> None:
+    plan, count = found.plan, len(found.missing)
+    data = plan.setting.data
+    if not plan.setting.is_synthetic and not is_available(data):
+        st.info(f"{_there(found)} To compute the rest, the data have to be on this machine.")
+        with st.expander(f"Get {DATA_SETS[data].title}"):
+            data_offer.show(data)
+        return
+    seconds = expected_seconds(found.missing, workers(), mean_seconds())
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Compute", type="primary", icon=":material/play_arrow:", key="compute"):
-            start(plan)
-            before = find()
-        live = before is not None and before.is_live
-        if live:
-            st.button("Cancel", icon=":material/stop:", key="cancel", on_click=cancel)
-        st.caption(f"{plan.runs:,} runs.")
-    return live
+        if st.button(
+            f"Compute the missing {count:,} runs",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="compute",
+            help="In the background; the chart fills in. What somebody else computes already is not computed twice.",
+        ):
+            start(plan, found.missing)
+        st.caption(f"{_there(found)} The rest takes about {duration(seconds)} on {_workers()}{_queue()}.")
 
 
-def start(plan: Plan) -> None:
-    """Have a plan computed in place of what this visitor has running."""
-    cancel()
+def _there(found: Found) -> str:
+    total = found.plan.runs
+    return f"{total - len(found.missing):,} of the {total:,} runs behind this chart are there."
+
+
+def _workers() -> str:
+    count = workers()
+    return "one worker" if count == 1 else f"{count} workers"
+
+
+def _queue() -> str:
+    waiting = sum(job.is_live for job in runner().statuses())
+    if not waiting:
+        return ""
+    return f", after or beside {'one other computation' if waiting == 1 else f'{waiting} other computations'}"
+
+
+def _others(plan: Plan) -> None:
+    """What else is computed for this visitor: charts that the controls have moved away from."""
+    keys = {sweep.key for sweep in plan.sweeps}
+    live = [job for job in runner().watched(browser()) if job.is_live and job.key not in keys]
+    if not live:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        done, total = sum(job.progress.done for job in live), sum(job.progress.total for job in live)
+        st.caption(f"With other settings, {done:,} of {total:,} runs are computed for you: {_state(live)}")
+        st.button(
+            "Cancel those", key="cancel-others", type="tertiary", on_click=_leave, args=([job.key for job in live],)
+        )
+
+
+def start(plan: Plan, missing: Iterable[Point]) -> None:
+    """Have the missing runs computed, and the page show it."""
     try:
-        keys = tuple(runner().submit(part, visitor()) for part in plan.parts)
+        for sweep in lacking(plan, missing):
+            runner().submit(sweep, browser())
     except (BusyError, DataNotFoundError, ValueError) as error:
         st.error(str(error))
         return
-    st.session_state[_STARTED] = Started(plan, keys)
+    st.rerun()
 
 
-def cancel() -> None:
-    """Leave the jobs of this visitor; they end unless somebody else wants them. What is finished stays."""
-    before = find()
-    if before is not None and before.is_live:
-        for key in before.keys:
-            runner().leave(key, visitor())
+def _leave(keys: list[str]) -> None:
+    for key in keys:
+        runner().leave(key, browser())
 
 
-def find() -> Started | None:
-    """What this visitor has computed or is computing."""
-    return st.session_state.get(_STARTED)
+def progress(found: Found) -> None:
+    """A bar and a sentence, while something is computed; what became of it, where it did not end well."""
+    if not found.jobs:
+        return
+    total = found.plan.runs
+    done = total - len(found.missing)
+    failed = [job for job in found.jobs if job.state == "failed"]
+    if found.is_live:
+        live = [job for job in found.jobs if job.is_live]
+        st.progress(min(done / max(total, 1), 1.0), f"{done:,} of {total:,} runs. {_state(live)}")
+    elif failed:
+        st.error(controls.as_text(f"Stopped after {done:,} of {total:,} runs: {failed[0].message}"))
+    elif any(job.state == "cancelled" for job in found.jobs):
+        st.caption(f"Cancelled after {done:,} of {total:,} runs; what is there stays.")
+    notes = dict.fromkeys(job.message for job in found.jobs if job.message and job.state != "failed")
+    for note in notes:
+        st.warning(controls.as_text(f"Not kept for later: {note}"))
 
 
-def progress(started: Started) -> None:
-    """A bar and a sentence."""
-    total = max(started.plan.runs, 1)
-    st.progress(min(started.done / total, 1.0), started.sentence())
+def _state(jobs: list[JobStatus]) -> str:
+    if any(job.state == "running" for job in jobs):
+        left = sum(job.progress.remaining for job in jobs if job.state == "running")
+        return "The time left is not known yet." if math.isnan(left) else f"About {duration(left)} left."
+    return f"Waiting: number {max(job.position for job in jobs)} in the queue."

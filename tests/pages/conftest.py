@@ -11,6 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from obmc.experiments import figures
 from obmc.experiments.jobs import JobRunner
 from obmc.experiments.store import MemoryStore
 from pages.parts import background
@@ -23,8 +24,10 @@ Settle = Callable[[AppTest], AppTest]
 
 
 @pytest.fixture
-def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[JobRunner]:
-    """The runner that the pages use for the length of the test."""
+def runner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[JobRunner]:
+    """The runner that the pages use for the length of the test, with an empty store and without shipped results."""
+    monkeypatch.setenv("OBMC_RESULTS", str(tmp_path / "results.sqlite3"))
+    monkeypatch.setattr(figures, "shipped_tables", list)
     with ThreadPoolExecutor(1) as executor:
         made = JobRunner(executor, MemoryStore())
         monkeypatch.setattr(background, "JobRunner", lambda store: made)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -11,6 +9,7 @@ from threading import Event
 
 import numpy as np
 import pytest
+from page_figures import drawn, numbers
 from streamlit.testing.v1 import AppTest
 
 from obmc import limits, single
@@ -40,12 +39,7 @@ def setting_of(at: AppTest) -> Setting:
 
 def pictures(at: AppTest) -> list[np.ndarray]:
     """The values of the heat maps, in the order of the page, without the colour key."""
-    found = []
-    for chart in at.get("plotly_chart")[:-1]:
-        z = json.loads(chart.proto.spec)["data"][0]["z"]
-        shape = tuple(int(n) for n in z["shape"].split(","))
-        found.append(np.frombuffer(base64.b64decode(z["bdata"]), dtype=z["dtype"]).reshape(shape))
-    return found
+    return [numbers(chart["data"][0]["z"]) for name, chart in drawn(at).items() if name != "colour-key"]
 
 
 CASES = [

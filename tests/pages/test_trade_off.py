@@ -1,22 +1,23 @@
-"""The Trade-off: its numbers are those of the runner's rows, and it can be stopped."""
+"""The Trade-off: its numbers are those of the rows, what is missing is offered, and it can be stopped."""
 
 from __future__ import annotations
 
-import base64
-import json
+import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 import numpy as np
 import pandas as pd
 import pytest
+from page_figures import drawn, numbers, traces
 from streamlit.testing.v1 import AppTest
 
 from obmc.experiments import run
-from obmc.limits import epsilons_between
 from obmc.offers import CALIBRATIONS, OFFERS
+from obmc.plan import Plan, curves_of
 from obmc.single import Setting
-from obmc.summary import as_frame, summarise
+from obmc.summary import as_frame, losses, summarise
 
 SMALL = {"size": "20", "obs": "0.6", "points": "2", "draws": "3"}
 PRIVATE = [offer for offer in OFFERS.values() if offer.private]
@@ -30,15 +31,29 @@ def compute(at: AppTest, settle) -> AppTest:
     return settle(at.button(key="compute").click().run())
 
 
-def traces(at: AppTest) -> dict[str, dict]:
-    (chart,) = at.get("plotly_chart")
-    return {trace["name"]: trace for trace in json.loads(chart.proto.spec)["data"]}
+def chart(at: AppTest) -> dict[str, dict]:
+    return traces(drawn(at)["trade-off"])
 
 
-def values(array) -> np.ndarray:
-    if isinstance(array, dict):
-        return np.frombuffer(base64.b64decode(array["bdata"]), dtype=array["dtype"])
-    return np.asarray(array, dtype=float)
+def table(at: AppTest) -> pd.DataFrame:
+    return at.dataframe[-1].value
+
+
+def text(at: AppTest) -> str:
+    return "\n".join(part.value for part in (*at.markdown, *at.caption)).replace("\\", "")
+
+
+def of(rows: pd.DataFrame, offer, calibration: str) -> pd.DataFrame:
+    spec = offer.spec(calibration)
+    keys = (spec.name, spec.calibration, spec.options_text)
+    return rows[(rows["mechanism"] == keys[0]) & (rows["calibration"] == keys[1]) & (rows["options"] == keys[2])]
+
+
+def computed(noise: str, calibrations: tuple[str, ...], metric: str = "are", epsilons=(4.0, 10.0)) -> pd.DataFrame:
+    """The rows of the small chart, computed apart from the page."""
+    plan = Plan(Setting(noise=noise, size=20, ratio=0.6), curves_of(PRIVATE, calibrations), epsilons, 3, metric)
+    with ThreadPoolExecutor(1) as executor:
+        return as_frame(row for sweep in plan.sweeps for row in run(sweep, executor))
 
 
 @pytest.mark.parametrize(("calibration", "noise"), list(zip(CALIBRATIONS, ["logistic", "gaussian"], strict=True)))
@@ -46,50 +61,94 @@ def test_chart_and_table_show_the_runner_s_rows(open_page, settle, calibration, 
     at = open_page(cal=calibration, noise=noise, **SMALL)
     at.select_slider(key="range").set_value((4.0, 10.0))
     at = compute(choose(at, *(offer.label for offer in PRIVATE)), settle)
-    setting = Setting(noise=noise, size=20, ratio=0.6)
-    parts = setting.sweeps([offer.spec(calibration) for offer in PRIVATE], epsilons_between(4.0, 10.0, 2), 3)
-    with ThreadPoolExecutor(1) as executor:
-        expected = summarise(as_frame(row for part in parts for row in run(part, executor)))
-    table = at.dataframe[-1].value
+    rows = computed(noise, (calibration,))
+    expected = summarise(rows[rows["metric"] == "are"])
     for offer in PRIVATE:
-        spec = offer.spec(calibration)
-        rows = expected[
-            (expected["mechanism"] == spec.name)
-            & (expected["calibration"] == spec.calibration)
-            & (expected["options"] == spec.options_text)
-        ].sort_values("epsilon")
-        assert list(rows["count"]) == [3, 3]
-        trace = traces(at)[offer.label]
-        np.testing.assert_allclose(values(trace["x"]), [4.0, 10.0])
-        np.testing.assert_allclose(values(trace["y"]), rows["mean"])
-        shown = table[table["series"] == offer.label].sort_values("epsilon")
-        np.testing.assert_allclose(shown[["mean", "low", "high"]], rows[["mean", "low", "high"]])
+        mine = of(expected, offer, calibration).sort_values("epsilon")
+        assert list(mine["count"]) == [3, 3]
+        trace = chart(at)[offer.label]
+        np.testing.assert_allclose(numbers(trace["x"]), [4.0, 10.0])
+        np.testing.assert_allclose(numbers(trace["y"]), mine["mean"])
+        shown = table(at)[table(at)["series"] == offer.label].sort_values("epsilon")
+        np.testing.assert_allclose(shown[["mean", "low", "high"]], mine[["mean", "low", "high"]])
     clear = expected[(expected["mechanism"] == "Clear") & (expected["options"] == "{}")]
-    np.testing.assert_allclose(values(traces(at)["Clear"]["y"]), clear["mean"].iloc[0])
-    np.testing.assert_allclose(values(traces(at)["All zeros"]["y"]), 1.0)
-    assert any("Seed 0" in caption.value for caption in at.caption)
+    np.testing.assert_allclose(numbers(chart(at)["Clear"]["y"]), clear["mean"].iloc[0])
+    np.testing.assert_allclose(numbers(chart(at)["All zeros"]["y"]), 1.0)
+    assert "Seed 0" in text(at)
+
+
+def test_the_other_measure_both_calibrations_losses_and_draws_are_of_the_same_rows(open_page, settle):
+    at = open_page(metric="Sign accuracy", both="true", loss="true", single="true", eps="5", **SMALL)
+    at.select_slider(key="range").set_value((4.0, 10.0))
+    at = compute(choose(at, "InP", "ObjP"), settle)
+    rows = computed("logistic", ("rigorous", "paper"), "sign_accuracy")
+    mine = rows[rows["metric"] == "sign_accuracy"]
+    lost = losses(mine)
+    for offer in (OFFERS["inp"], OFFERS["objp"]):
+        for calibration in CALIBRATIONS:
+            label = f"{offer.label}, {calibration}"
+            expected = summarise(of(lost, offer, calibration)).sort_values("epsilon")
+            np.testing.assert_allclose(numbers(chart(at)[label]["y"]), expected["mean"], atol=1e-12)
+            np.testing.assert_allclose(
+                numbers(chart(at)[label]["customdata"])[:, :2], expected[["low", "high"]], atol=1e-12
+            )
+            single = chart(at)[f"{label}, single draws"]
+            order = of(lost, offer, calibration)
+            assert sorted(numbers(single["y"])) == pytest.approx(sorted(order["value"]))
+    np.testing.assert_allclose(numbers(chart(at)["Clear"]["y"]), 0.0)
+    # The sentence at the marker, between two points: interpolated draw by draw in log epsilon.
+    share = np.log(5 / 4) / np.log(10 / 4)
+    draws = of(mine, OFFERS["inp"], "paper").pivot(index="repetition", columns="epsilon", values="value")
+    expected = 100 * ((1 - share) * draws[4.0] + share * draws[10.0]).mean()
+    found = re.search(r"between 4 and 10, InP, paper is right (\d+\.\d) %", text(at))
+    assert found is not None and float(found[1]) == pytest.approx(expected, abs=0.0501)
+    assert "grow at most 149-fold (epsilon = 5 for the whole output)" in text(at)
 
 
 def test_what_has_no_epsilon_can_be_chosen_alone_and_is_a_line(open_page, settle):
     at = compute(choose(open_page(**SMALL), "Clear with effects"), settle)
-    table = at.dataframe[-1].value.set_index("series")
-    assert list(table.index) == ["Clear", "Clear with effects", "All zeros"]
-    np.testing.assert_allclose(values(traces(at)["Clear with effects"]["y"]), table.loc["Clear with effects", "mean"])
-    assert table["epsilon"].isna().all()
+    shown = table(at).set_index("series")
+    assert set(shown.index) == {"Clear", "Clear with effects", "All zeros"}
+    np.testing.assert_allclose(numbers(chart(at)["Clear with effects"]["y"]), shown.loc["Clear with effects", "mean"])
+    assert shown["epsilon"].isna().all()
 
 
 def test_the_chart_has_words_that_state_its_numbers(open_page, settle):
     at = compute(choose(open_page(**SMALL), "InP"), settle)
-    (chart,) = at.get("plotly_chart")
-    table = at.dataframe[-1].value
-    low = table[(table["series"] == "InP") & (table["epsilon"] == 0.5)].iloc[0]
-    assert f"InP: {low['mean']:.3f} at epsilon 0.5" in chart.proto.alt
-    assert "All zeros 1.000" in chart.proto.alt
+    low = table(at)[(table(at)["series"] == "InP") & (table(at)["epsilon"] == 1.0)].iloc[0]
+    words = drawn(at)["trade-off"]["alt"]
+    assert f"InP: {low['mean']:.3f} at epsilon 1" in words
+    assert "All zeros 1.000" in words
+    assert f"At epsilon = 1, InP has a mean average relative error of {low['mean']:.3f}" in text(at)
+
+
+def test_the_epsilon_for_a_wanted_error_is_read_off_the_curve(open_page, settle):
+    at = compute(choose(open_page(**SMALL), "InP"), settle)
+    mine = table(at)[table(at)["series"] == "InP"].sort_values("epsilon")
+    first, last = mine["mean"]
+    wanted = round((first + last) / 2, 2)
+    at.number_input(key="want_are").set_value(wanted).run()
+    found = re.search(rf"InP reaches {wanted:g} from epsilon = ([\d.]+) on", text(at))
+    assert found is not None
+    assert float(found[1]) == pytest.approx(10 ** ((first - wanted) / (first - last)), rel=0.06)
+    at.number_input(key="want_are").set_value(0.0).run()
+    assert "InP does not reach 0 up to epsilon = 10." in text(at)
 
 
 def test_without_a_mechanism_a_sentence_says_what_to_do(open_page):
     at = choose(open_page(**SMALL))
     assert [error.value for error in at.error] == ["Choose at least one mechanism."]
+
+
+def test_what_is_missing_is_offered_with_its_time_and_only_that_is_computed(open_page, settle):
+    at = choose(open_page(**SMALL), "InP")
+    assert at.button(key="compute").label == "Compute the missing 12 runs"
+    assert re.search(r"0 of the 12 runs .* are there. The rest takes about [\d.]+ \w+ on one worker", text(at))
+    at = choose(compute(at, settle), "InP", "ObjP")
+    assert at.button(key="compute").label == "Compute the missing 6 runs"
+    assert "12 of the 18 runs" in text(at)
+    at = compute(at, settle)
+    assert not any(button.key == "compute" for button in at.button)
 
 
 def test_a_sweep_can_be_cancelled_and_keeps_what_is_there(open_page, settle, runner):
@@ -98,46 +157,72 @@ def test_a_sweep_can_be_cancelled_and_keeps_what_is_there(open_page, settle, run
     runner.executor.submit(free.wait, 30)
     try:
         at.button(key="compute").click().run()
-        assert "of 9 runs" in at.get("progress")[0].proto.text
+        assert "of 12 runs" in at.get("progress")[0].proto.text
         at.button(key="cancel").click().run()
     finally:
         free.set()
-    settle(at)
-    assert at.get("progress")[0].proto.text.startswith("Cancelled after")
+    end = time.monotonic() + 30
+    while "Cancelled after" not in text(at.run()):
+        assert time.monotonic() < end
     assert not any(button.label == "Cancel" for button in at.button)
-    assert compute(at, settle).get("progress")[0].proto.text.startswith("Done: 9 runs")
+    at = compute(at, settle)
+    assert list(table(at)["count"]) == [3, 3, 3, 3]
 
 
-def test_the_chart_stays_when_controls_move_and_says_so(open_page, settle):
+def test_controls_that_move_change_the_chart_and_the_computation_goes_on(open_page, settle, runner):
+    at = choose(open_page(**SMALL), "InP")
+    free = Event()
+    runner.executor.submit(free.wait, 30)
+    try:
+        at.button(key="compute").click().run()
+        at.number_input(key="seed").set_value(7).run()
+        assert "With other settings, 0 of" in text(at)
+        at.number_input(key="seed").set_value(0).run()
+        assert "of 12 runs" in at.get("progress")[0].proto.text
+    finally:
+        free.set()
+    at = settle(at)
+    assert list(table(at)["count"]) == [3, 3, 3, 3]
+
+
+def test_the_result_survives_a_change_of_page(open_page, settle):
     at = compute(choose(open_page(**SMALL), "InP"), settle)
-    before = values(traces(at)["InP"]["y"])
-    at.number_input(key="seed").set_value(7).run()
-    np.testing.assert_array_equal(values(traces(at)["InP"]["y"]), before)
-    assert any("something else" in caption.value for caption in at.caption)
-    after = values(traces(compute(at, settle))["InP"]["y"])
-    assert np.abs(after - before).max() > 1e-3
-    assert not any("something else" in caption.value for caption in at.caption)
-
-
-def test_the_job_survives_a_change_of_page(open_page, settle):
-    at = compute(choose(open_page(**SMALL), "InP"), settle)
-    before = values(traces(at)["InP"]["y"])
+    before = numbers(chart(at)["InP"]["y"])
     settle(at.switch_page("playground.py").run())
     assert at.title[0].value == "Playground"
     settle(at.switch_page("trade_off.py").run())
-    np.testing.assert_array_equal(values(traces(at)["InP"]["y"]), before)
+    np.testing.assert_array_equal(numbers(chart(at)["InP"]["y"]), before)
 
 
-@pytest.mark.parametrize("address", [{"points": "1"}, {"draws": "x"}, {"range": "a"}, {"mechs": "nothing"}])
+@pytest.mark.parametrize(
+    "address", [{"points": "1"}, {"draws": "x"}, {"range": "a"}, {"mechs": "nothing"}, {"metric": "?"}, {"both": "7"}]
+)
 def test_a_wrong_address_falls_back(open_page, address):
     at = open_page(**address)
-    assert not at.exception and at.button(key="compute").label == "Compute"
+    assert not at.exception and at.button(key="compute").label.startswith("Compute the missing")
+
+
+def test_a_results_file_that_cannot_be_used_is_a_note_and_results_stay_in_memory(
+    tmp_path, monkeypatch, open_page, settle
+):
+    bad = tmp_path / "bad.sqlite3"
+    bad.write_text("this is no database, and long enough for one to be looked for in it" * 20)
+    monkeypatch.setenv("OBMC_RESULTS", str(bad))
+    at = open_page(**SMALL)
+    assert any("in memory only" in warning.value and "damaged" in warning.value for warning in at.warning)
+    at = compute(choose(at, "InP"), settle)
+    assert len(numbers(chart(at)["InP"]["y"])) == 2
 
 
 @pytest.mark.data
 def test_restaurants_have_the_majority_class_as_a_line(open_page, settle):
     at = compute(choose(open_page(data="rc", points="2", draws="3"), "InP"), settle)
-    table = at.dataframe[-1].value
-    majority = table[table["series"] == "Majority class"].iloc[0]
-    assert isinstance(table, pd.DataFrame) and 0.5 < majority["mean"] < 0.7 and majority["count"] == 3
-    np.testing.assert_allclose(values(traces(at)["Majority class"]["y"]), majority["mean"])
+    majority = table(at)[table(at)["series"] == "Majority class"].iloc[0]
+    assert 0.5 < majority["mean"] < 0.7 and majority["count"] == 3
+    np.testing.assert_allclose(numbers(chart(at)["Majority class"]["y"]), majority["mean"])
+
+
+def test_without_the_data_a_chart_says_how_to_get_them(open_page, empty_data_home):
+    at = open_page(data="rc")
+    assert not at.exception and not any(button.key == "compute" for button in at.button)
+    assert any("the data have to be on this machine" in info.value for info in at.info)
