@@ -371,9 +371,9 @@ def bounds() -> None:
     st.markdown("For the error *on the observed entries* there is an explicit bound, and a trivial one:")
     st.latex(
         r"\frac{1}{n}\|P_\Omega(\hat M - M)\|_F^2 \;\leq\; \frac{4\alpha s\sqrt{r}\,(\sqrt{d_1} + \sqrt{d_2})}"
-        r"{\kappa\sqrt{n}}, \qquad s^2 = \tfrac14 + \text{variance of the noise}, \quad \kappa = h'(\alpha); \qquad "
-        r"\leq\; 4\alpha^2"
+        r"{\kappa\sqrt{n}}, \qquad \frac{1}{n}\|P_\Omega(\hat M - M)\|_F^2 \;\leq\; 4\alpha^2"
     )
+    st.markdown(r"with $s^2 = \tfrac14 +$ the variance of the noise on a label, and $\kappa = h'(\alpha)$.")
     share = st.segmented_control(
         "Share of entries observed",
         (0.15, 0.8),

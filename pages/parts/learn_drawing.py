@@ -40,11 +40,6 @@ _STEP = 108
 _TRUST_AFTER = 0
 
 
-def show() -> None:
-    """Draw it; the text has the theme's colour, the mechanisms have their own."""
-    st.html(f'<div style="max-width: 460px">{svg()}</div>')
-
-
 def svg() -> str:
     """The drawing as a text."""
     parts = [
@@ -105,3 +100,17 @@ def _trust(y: int) -> str:
         f'<text x="{WIDTH - 4}" y="{y + 15}" text-anchor="end" font-style="italic" font-size="12">'
         "below: somebody’s server</text>"
     )
+
+
+# Streamlit's own HTML has no drawings; a component's has, and inherits the theme's colour and type.
+_drawing = st.components.v2.component(
+    "obmc-drawing",
+    html=f'<div class="obmc-drawing">{svg()}</div>',
+    css=".obmc-drawing { max-width: 460px; color: inherit; }",
+    isolate_styles=False,
+)
+
+
+def show() -> None:
+    """Draw it; the text has the theme's colour, the mechanisms have their own."""
+    _drawing(key="drawing")
