@@ -207,11 +207,11 @@ def _read(entries: list[tuple[str, dict[str, Any]]]) -> tuple[list[Pin], list[st
         if len(pins) == MAX_PINS:
             notes.append(f"Only the first {MAX_PINS} pins were taken.")
             break
-        pins.append(replace(pin, name=_unused(pin.name, [other.name for other in pins])))
+        pins.append(replace(pin, name=unused(pin.name, [other.name for other in pins])))
     return pins, notes
 
 
-def _unused(name: str, taken: list[str]) -> str:
+def unused(name: str, taken: list[str]) -> str:
     """The name, with a number where it is taken."""
     found, count = name, 2
     while found in taken:
@@ -224,4 +224,4 @@ def with_pin(pins: list[Pin], pin: Pin) -> list[Pin]:
     """The pins and one more, under a name of its own; ``ValueError`` if there are enough."""
     if len(pins) >= MAX_PINS:
         raise ValueError(f"There are {MAX_PINS} pins already: remove one on the page Compare first.")
-    return [*pins, replace(pin, name=_unused(pin.name, [other.name for other in pins]))]
+    return [*pins, replace(pin, name=unused(pin.name, [other.name for other in pins]))]

@@ -105,6 +105,13 @@ def sequential_styles(labels: Sequence[str]) -> dict[str, Style]:
     }
 
 
+def pin_styles(names: Sequence[str]) -> dict[str, Style]:
+    """Looks of curves that a person named: all different, in one order."""
+    known = [STYLES[label] for label in ("InP", "ObjP", "GraP", "OutP", "InP+", "Effects alone")]
+    known += _FURTHER
+    return {name: known[order % len(known)] for order, name in enumerate(names)}
+
+
 def _as_hex(colour: str) -> str:
     return "#" + "".join(f"{round(float(part)):02x}" for part in colour[4:-1].split(","))
 

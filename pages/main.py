@@ -12,6 +12,8 @@ HERE = Path(__file__).parent
 
 PAGES = (
     st.Page(HERE / "trade_off.py", title="Trade-off", icon=":material/show_chart:", default=True),
+    st.Page(HERE / "observation_ratio.py", title="Observation ratio", icon=":material/grain:"),
+    st.Page(HERE / "compare.py", title="Compare", icon=":material/compare_arrows:"),
     st.Page(HERE / "playground.py", title="Playground", icon=":material/grid_on:"),
     st.Page(HERE / "your_ratings.py", title="Your ratings", icon=":material/upload_file:"),
     st.Page(HERE / "privacy_check.py", title="Privacy check", icon=":material/policy:"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,9 +12,10 @@ import streamlit as st
 from obmc import limits
 from obmc.experiments import MEASURES
 from obmc.offers import CALIBRATIONS, OFFERS, Offer
-from obmc.plan import Plan, curves_of, metrics_for
-from obmc.presets import PRESETS, RATIO_PRESETS, Preset, find_preset
+from obmc.plan import Curve, Plan, curves_of, metrics_for
+from obmc.presets import PRESETS, Preset, find_preset
 from pages.parts import controls, explain
+from pages.parts.controls import reading_epsilon
 
 _PRESET = "preset"
 _OWN = "Own settings"
@@ -190,6 +192,42 @@ def against_ratio(offers: tuple[Offer, ...], metric: str) -> Plan:
     return Plan(setting, curves, tuple(sorted(chosen)), draws, metric, limits.ratios_between(low, high))
 
 
+VIEWS = ("Curve per mechanism", "Curve per epsilon", "Heat map")
+
+
+def view() -> str:
+    """Which of the three pictures against the observation ratio."""
+    return st.segmented_control(
+        "View",
+        VIEWS,
+        default=VIEWS[0],
+        required=True,
+        key=VIEW,
+        help="A curve for each mechanism at one epsilon; a curve for each epsilon of one mechanism; or one mechanism's "
+        "values at every epsilon and ratio as colours.",
+        **_BOUND,
+    )
+
+
+def one_epsilon(plan: Plan) -> float:
+    """The epsilon of the plan at which mechanisms are compared: the one nearest to the sidebar's."""
+    asked = reading_epsilon()
+    return min(plan.epsilons, key=lambda epsilon: abs(math.log(epsilon / asked)))
+
+
+def one_curve(plan: Plan) -> Curve | None:
+    """The mechanism whose epsilons are compared; None if none of the plan takes one."""
+    labels = {curve.label: curve for curve in plan.private}
+    if not labels:
+        return None
+    if st.session_state.get(ONE) not in labels:
+        st.session_state.pop(ONE, None)
+    chosen = st.selectbox(
+        "Mechanism", tuple(labels), key=ONE, help="Whose values to show; one of those chosen above.", **_BOUND
+    )
+    return labels[chosen]
+
+
 def _draws(place, bound: limits.Range, key: str) -> int:
     return _whole(
         place,
@@ -226,6 +264,3 @@ def look(by: str) -> None:
 def is_on(key: str, default: bool = False) -> bool:
     """Whether a switch of the chart is on, wherever on the page it stands."""
     return bool(st.session_state.get(key, default))
-
-
-PAGE_PRESETS = {"epsilon": PRESETS, "ratio": RATIO_PRESETS}

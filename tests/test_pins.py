@@ -1,0 +1,57 @@
+"""Pins come back from their text and their file as they were, and bad ones are named."""
+
+from __future__ import annotations
+
+import pytest
+
+from obmc import pins
+from obmc.offers import OFFERS
+from obmc.pins import MAX_PINS, Pin
+from obmc.single import Setting
+
+SETTING = Setting(data="rc", noise="gaussian", sigma=0.5, alpha=2.0, rank=3, radius=0.4, seed=7)
+ALL = [Pin(f"Pin of {key}", key, "paper", SETTING, (0.1, 2.5, 20.0), 12) for key in OFFERS if OFFERS[key].calibrated]
+
+
+def test_text_and_file_give_the_same_pins_back() -> None:
+    assert pins.from_text(pins.to_text(ALL)) == (ALL, [])
+    assert pins.from_toml(pins.to_toml(ALL)) == (ALL, [])
+    assert pins.from_text("") == ([], [])
+
+
+def test_defaults_are_left_out() -> None:
+    assert pins.to_text([Pin("A", "inp+", "rigorous", Setting(), (1.0,), 40)]) == "name:A;mech:inp+;eps:1;draws:40"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name:A;mech:best;eps:1;draws:3", "mechanism must be one of"),
+        ("name:A;mech:inp;eps:x;draws:3", "epsilon must be a number"),
+        ("name:A;mech:inp;eps:99;draws:3", "epsilon must be a finite number"),
+        ("name:A;mech:inp;eps:1;draws:2", "repetitions must be"),
+        ("name:A;mech:inp;eps:1", "a pin must have draws"),
+        ("name:A;mech:inp;eps:1;draws:3;colour:red", "'colour' is no part of a pin"),
+        ("name:A;mech:inp;eps:1;draws:3;data:moon", "data must be one of"),
+    ],
+)
+def test_a_bad_pin_is_named_and_the_others_stay(text: str, message: str) -> None:
+    found, notes = pins.from_text(f"{pins.to_text(ALL[:1])}|{text}")
+    assert found == ALL[:1]
+    assert len(notes) == 1 and notes[0].startswith("Pin 2 was left out: ") and message in notes[0]
+
+
+def test_files_that_are_none_are_refused() -> None:
+    with pytest.raises(ValueError, match="is not valid TOML"):
+        pins.from_toml("[[pins")
+    with pytest.raises(ValueError, match="a table"):
+        pins.from_toml("pins = 3")
+
+
+def test_names_stay_apart_and_pins_few() -> None:
+    found: list[Pin] = []
+    for _ in range(MAX_PINS):
+        found = pins.with_pin(found, ALL[0])
+    assert len({pin.name for pin in found}) == MAX_PINS
+    with pytest.raises(ValueError, match="12 pins already"):
+        pins.with_pin(found, ALL[0])
