@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from obmc import mechanisms
 from obmc.constraints import ConstraintSet
 from obmc.datasets.ratings_table import RatingsTable
 from obmc.errors import RatingsError, check_choice, check_integer, check_number
@@ -41,7 +42,7 @@ DENSE_CELLS = 4_000_000
 # Of a file with a probability for every pair: a spreadsheet has a million rows, and an editor some millions.
 MAX_PAIRS = 5_000_000
 OUTPUTS = ("top", "all")
-FORMATS = ("csv", "parquet")
+FILE_FORMATS = ("csv", "parquet")
 
 MEAN_REFUSED = (
     "threshold must be a number that is fixed without looking at the ratings, not 'mean': the mean is itself a "
@@ -54,6 +55,56 @@ _READING = (
 # A spreadsheet runs a cell that begins so, in some languages also with the wide forms.
 _RUNS = tuple("=+-@\t\r\n＝＋－＠|%")
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d+)*|[.,]\d+)([eE][+-]?\d+)?%?")
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form of release that a person may ask for; what its guarantee does not allow is refused with the reason.
+
+    ``needs_delta`` and ``needs_entries`` name what has to be given beside epsilon.
+    """
+
+    label: str
+    name: str
+    calibration: str = ""
+    options: tuple[tuple[str, Any], ...] = ()
+    needs_delta: bool = False
+    needs_entries: bool = False
+
+    def build(
+        self, epsilon: float, delta: float | None = None, entries: tuple[tuple[int, int], ...] | None = None
+    ) -> Mechanism:
+        """The mechanism; ``ValueError`` from its own checks."""
+        made: type[Mechanism] = getattr(mechanisms, self.name)
+        given: dict[str, Any] = dict(self.options)
+        if self.calibration:
+            given["calibration"] = self.calibration
+        if self.name != "Clear":
+            given["epsilon"] = epsilon
+        if self.needs_delta:
+            given["delta"] = delta
+        if self.needs_entries:
+            given["entries"] = entries
+        return made(**given)
+
+
+FORMS: dict[str, Form] = {
+    form.label: form
+    for form in (
+        Form("InP+", "InputPerturbationPlus"),
+        Form("InP", "InputPerturbation"),
+        Form("ObjP", "ObjectivePerturbation"),
+        Form("GraP", "GradientPerturbation"),
+        Form("GraP with delta", "GradientPerturbation", needs_delta=True),
+        Form("OutP, named entries", "OutputPerturbation", needs_entries=True),
+        Form("OutP with a ridge and delta", "OutputPerturbation", options=(("ridge", 1.0),), needs_delta=True),
+        Form("OutP of the paper", "OutputPerturbation", "paper"),
+        Form("OutP of the paper, projected", "OutputPerturbation", "paper", (("postprocess", "project"),)),
+        Form("ObjP of the paper", "ObjectivePerturbation", "paper"),
+        Form("Clear", "Clear"),
+        Form("Clear with effects", "Clear", options=(("effects", True),)),
+    )
+}
 
 
 class ReleaseRefused(ValueError):
@@ -233,6 +284,13 @@ class ReleasedRatings:
 
     def all(self) -> pd.DataFrame:
         """The probability of every pair: user, item, probability. At most ``MAX_PAIRS`` of them."""
+        self.check_size()
+        rows = np.repeat(np.arange(len(self.users)), len(self.items))
+        cols = np.tile(np.arange(len(self.items)), len(self.users))
+        return self._frame(rows, cols)
+
+    def check_size(self) -> None:
+        """Raise ``ReleaseRefused`` where ``all`` would, without making the table."""
         self._refuse_named("a matrix")
         pairs = len(self.users) * len(self.items)
         if pairs > MAX_PAIRS:
@@ -240,9 +298,6 @@ class ReleasedRatings:
                 f"A probability for every pair would be {pairs:,} rows of at most {MAX_PAIRS:,}: take the best items "
                 "of every user instead."
             )
-        rows = np.repeat(np.arange(len(self.users)), len(self.items))
-        cols = np.tile(np.arange(len(self.items)), len(self.users))
-        return self._frame(rows, cols)
 
     def _refuse_named(self, what: str) -> None:
         if self.named is not None:
@@ -359,7 +414,7 @@ class ReleasedRatings:
 
         Raises ``ReleaseRefused`` where the table may not leave, or is too large for a file.
         """
-        check_choice("form", form, FORMATS)
+        check_choice("form", form, FILE_FORMATS)
         frame = self.table(output, n)
         name = "entries" if self.named is not None else {"top": f"top_{n}", "all": "probabilities"}[output]
         file = f"{name}.{form}"

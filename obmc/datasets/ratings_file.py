@@ -20,6 +20,8 @@ from obmc.datasets.reader.records import Format, split
 from obmc.datasets.reader.rewrite import as_plain_table
 from obmc.errors import RatingsError, check_choice
 
+# Fewer lines of words between blanks than this may be sentences.
+PROSE_LINES = 5
 # Ways of writing a separator where the character itself is hard to type.
 WRITTEN = {r"\s+": " ", r"\t": "\t"}
 
@@ -254,10 +256,23 @@ def _entries(
     elif layout == "wide":
         raise RatingsError("rating names no column of a wide table, where every column is an item: leave it out.")
     roles = find_roles(grid.names, profiles, grid.sample, user=user, item=item, rating=rating)
+    if rating is None and profiles[roles.rating].worded and _reads_like_prose(opened):
+        raise RatingsError(
+            "The file reads like text rather than a table of ratings: give a file with a user, an item and a rating in "
+            "every row, or name the column of the ratings with rating=."
+        )
     who, what, how = grid.columns([roles.user, roles.item, roles.rating])
     names = _column_names(grid)
     shown = (names[roles.user], names[roles.item], names[roles.rating])
     return Entries(who, what, how, shown, "long", grid.names is not None, grid.width, grid.skipped, roles.notes)
+
+
+def _reads_like_prose(opened: _Opened) -> bool:
+    """Whether words between blanks, without names above them, are too few or too uneven to be rows of a table."""
+    if opened.form is None or opened.form.separator != " " or opened.grid.names is not None:
+        return False
+    rows = opened.grid.sample
+    return len(rows) < PROSE_LINES or len({len(row) for row in rows}) > 1
 
 
 def _wide_entries(grid: Grid, plan: wide.WidePlan) -> Entries:

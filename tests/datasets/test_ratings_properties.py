@@ -186,7 +186,7 @@ ANYTHING = st.one_of(st.binary(max_size=400), st.text(ALPHABET, max_size=300).ma
 
 
 def ends_well(data: bytes) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     for read in (read_ratings, preview_ratings):
         try:
             found = read(data)
@@ -196,7 +196,7 @@ def ends_well(data: bytes) -> None:
         else:
             if isinstance(found, RatingsTable):
                 check_sound(found)
-    assert time.monotonic() - started < LONGEST_SECONDS
+    assert time.process_time() - started < LONGEST_SECONDS
 
 
 def check_sound(table: RatingsTable) -> None:

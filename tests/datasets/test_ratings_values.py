@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from obmc import RatingsError
+from obmc.datasets.ratings_file import read_ratings
 from obmc.datasets.reader.codes import guess_codes
 from obmc.datasets.reader.values import Reading, read_values
 
@@ -146,3 +147,17 @@ JESTER = {-9.5: 9, -3.25: 9, 0.5: 9, 8.0: 9}
 )
 def test_codes(often: dict[float, int], filled: bool, found: list[float], other_note: bool) -> None:
     assert codes(often, filled) == (found, other_note)
+
+
+@pytest.mark.parametrize(
+    "text", [b"It was a dark night.\nNobody came.\n", b"This is good\nThat was bad\nWine is great\n"]
+)
+def test_sentences_are_no_words_of_a_scale(text: bytes) -> None:
+    with pytest.raises(RatingsError, match="reads like text"):
+        read_ratings(text)
+
+
+def test_words_between_blanks_are_read_where_they_are_rows_of_a_table() -> None:
+    lines = [f"u{u} m{m} {'good' if (u + m) % 2 else 'bad'}" for u in range(4) for m in range(3)]
+    table = read_ratings("\n".join(lines).encode())
+    assert (table.n_users, table.n_items, table.n_ratings) == (4, 3, 12)

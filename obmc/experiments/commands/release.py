@@ -24,7 +24,7 @@ from obmc.links import Gaussian, Logistic
 from obmc.privacy.guarantee import number
 from obmc.privacy.ledger import Ledger
 from obmc.release import (
-    FORMATS,
+    FILE_FORMATS,
     OUTPUTS,
     ReleasedRatings,
     ReleasePlan,
@@ -73,7 +73,7 @@ def release(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], N
     out = parser.add_argument_group("what to write")
     out.add_argument("--what", default="top", choices=OUTPUTS, help="the best items of every user, or all pairs")
     out.add_argument("--top", type=int, default=10, metavar="N", help="items for every user (default: 10)")
-    out.add_argument("--format", default="csv", choices=FORMATS, help="of the table (default: csv)")
+    out.add_argument("--format", default="csv", choices=FILE_FORMATS, help="of the table (default: csv)")
     out.add_argument("--output", default="release.zip", metavar="FILE.zip", help="default: release.zip")
 
     def run(options: argparse.Namespace) -> None:
