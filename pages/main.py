@@ -18,6 +18,7 @@ PAGES = (
     st.Page(HERE / "your_ratings.py", title="Your ratings", icon=":material/upload_file:"),
     st.Page(HERE / "privacy_check.py", title="Privacy check", icon=":material/policy:"),
     st.Page(HERE / "learn.py", title="Learn", icon=":material/school:"),
+    st.Page(HERE / "reproduction.py", title="Reproduction", icon=":material/fact_check:"),
 )
 
 

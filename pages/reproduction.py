@@ -1,0 +1,93 @@
+"""What the paper says about its figures, what was measured, and the figures themselves, from the shipped rows."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from obmc import plots, summary
+from obmc.experiments import MEASURES, RESULTS_VERSION
+from obmc.experiments.figures import figures, shipped_rows
+from obmc.experiments.report import check_line, series_of
+from obmc.experiments.statements import HOLDS, NOT_COMPUTED, Statement, judge
+from pages.parts import charts
+
+_CALIBRATIONS = {"Paper": "paper", "Rigorous": "rigorous"}
+
+
+@st.cache_data(show_spinner=False)
+def shipped(name: str) -> pd.DataFrame:
+    return shipped_rows(name)
+
+
+@st.cache_resource(show_spinner=False)
+def statements() -> list[Statement]:
+    return judge({name: shipped(name) for name in figures()})
+
+
+def page() -> None:
+    st.title("Reproduction")
+    st.caption(
+        "What the paper says about its figures, put to the same experiments computed again. Every verdict is computed "
+        f"from the shipped rows, version {RESULTS_VERSION}; simulations on synthetic and public data, no releases."
+    )
+    chart()
+    st.header("Statement by statement")
+    for found in statements():
+        statement(found)
+
+
+def chart() -> None:
+    """One figure of the paper."""
+    known = {figure.title: figure for figure in figures().values() if not shipped(figure.name).empty}
+    if not known:
+        st.info("No results have been shipped: compute them with python -m obmc reproduce.")
+        return
+    title = st.selectbox("Figure", list(known), key="figure")
+    calibration = _CALIBRATIONS[st.radio("Calibration of the figure", list(_CALIBRATIONS), horizontal=True)]
+    figure = known[title]
+    rows = shipped(figure.name)
+    metric = rows["metric"].iloc[0]
+    rows = rows[(rows["metric"] == metric) & rows["calibration"].isin((calibration, ""))]
+    if figure.against == "ratio":
+        levels = sorted(rows[rows["calibration"] != ""]["epsilon"].unique())
+        if not levels:
+            st.info("Nothing of this calibration has been computed yet.")
+            return
+        epsilon = st.select_slider("Epsilon of the figure", levels, value=levels[len(levels) // 2])
+        rows = rows[rows["epsilon"].isin((epsilon, float("inf")))]
+    lower = MEASURES[metric].lower_is_better
+    log = lower and st.toggle("Logarithmic error axis", value=True, key="reproduction-log")
+    drawn = summary.chart_of(rows, lambda *key: series_of(key[0], "", key[2]), figure.against)
+    form = ".3f" if lower else ".1%"
+    picture = plots.curves(
+        drawn.curves,
+        x=figure.against,
+        titles=("Epsilon" if figure.against == "epsilon" else "Share of entries observed", MEASURES[metric].label),
+        levels=[plots.Level(row.series, row.mean, row.low, row.high) for row in drawn.levels.itertuples()],
+        log=(figure.against == "epsilon", log),
+        percent=not lower,
+    )
+    charts.show(picture, "reproduction", summary.describe(drawn, form))
+    counts = drawn.curves["count"] if len(drawn.curves) else pd.Series([0])
+    st.caption(
+        f"Means with 95 % intervals over {counts.min()} to {counts.max()} draws; seed {rows['seed'].iloc[0]}, "
+        f"version {RESULTS_VERSION}."
+    )
+
+
+def statement(found: Statement) -> None:
+    """The verdict, and what it rests on."""
+    with st.expander(f"{found.verdict.capitalize()}: {found.claim}"):
+        st.write(f"Judged by: {found.rule}")
+        if found.verdict not in (HOLDS, NOT_COMPUTED):
+            st.write(f"Why: {found.why}")
+        if found.checks:
+            table = pd.DataFrame([check_line(check) for check in found.checks])
+            charts.show_table(table, f"checks-{found.key}")
+        if found.projected:
+            st.write("With OutP's noised matrix projected on the constraint set (not protected at that epsilon):")
+            charts.show_table(pd.DataFrame([check_line(check) for check in found.projected]), f"projected-{found.key}")
+
+
+page()
