@@ -21,6 +21,9 @@ Array = NDArray[np.float64]
 GIVEN, FLIPPED = "#2a7fd4", "#d1600a"
 _REGION = "#2b9348"
 BINS = 40
+# Where a logarithmic axis has numbers; plotly's own are the last digits alone.
+_STOPS = [float(f"{first}e{power}") for power in range(-6, 7) for first in (1, 2, 5)]
+_DECADES: Plotly = {"tickvals": _STOPS, "ticktext": [f"{stop:g}" for stop in _STOPS]}
 # Beyond these quantiles a histogram has single runs, which would squeeze all others into a few bins.
 _TAIL = 0.002
 
@@ -332,7 +335,7 @@ def lines(
     across, up = (_axis(title, type="log" if flag else "linear") for title, flag in zip(titles, log, strict=True))
     for axis, flag in ((across, log[0]), (up, log[1])):
         if flag:
-            axis["dtick"] = 1
+            axis |= _DECADES
     if percent:
         up |= {"tickformat": ".0%"}
     return go.Figure({"data": traces, "layout": {**_layout(height, across, up), "hovermode": "closest"}})
@@ -358,5 +361,5 @@ def bars(
         }
         for (name, values), (colour, hatch) in zip(series, looks, strict=False)
     ]
-    layout = _layout(height, _axis("", type="category"), _axis(title, type="log", dtick=1))
+    layout = _layout(height, _axis("", type="category"), _axis(title, type="log", **_DECADES))
     return go.Figure({"data": traces, "layout": {**layout, "barmode": "group"}})

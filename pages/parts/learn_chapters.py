@@ -353,7 +353,7 @@ def bounds() -> None:
         r"of their own: they show the shape only, in parts of the value without noise at 15 %."
     )
     shares, found = lessons.rates([math.inf, 4.0, 1.0])
-    names = {math.inf: ("Without noise", "Clear"), 4.0: ("InP, epsilon = 4", "InP"), 1.0: ("InP, epsilon = 1", "OutP")}
+    names = {math.inf: ("Without noise", "Clear"), 4.0: ("InP, epsilon = 4", "InP"), 1.0: ("InP, epsilon = 1", "")}
     charts.show(
         plots_privacy.lines(
             [Curve(names[eps][0], shares, values, names[eps][1]) for eps, values in found.items()],
