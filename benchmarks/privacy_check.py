@@ -15,7 +15,7 @@ from obmc.experiments import LocalExecutor
 from obmc.privacy.guarantee import number
 
 WORKERS = 1
-PIECE_SECONDS = 1.5
+PIECE_SECONDS = 1.0
 TARGET = 30.0
 
 

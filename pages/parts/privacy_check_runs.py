@@ -17,7 +17,7 @@ from pages.parts.waiting import PATIENCE
 
 POLL_SECONDS = 0.7
 # A piece is short at first, so that there is something to see, and never so long that others wait for it.
-_FIRST_SECONDS, _PIECE_SECONDS = 0.4, 1.5
+_FIRST_SECONDS, _PIECE_SECONDS = 0.2, 1.0
 _KEPT = 40
 _WATCHED, _ASKED = "_checks", "_check_calls"
 
