@@ -7,15 +7,12 @@ import signal
 import time
 from collections.abc import Callable
 
-import pytest
-from service_server import ROOT, Server
+from service_server import Server
 from service_visitor import Visitor
 
-MEMORY_ONLY = "store=MemoryStore()" in (ROOT / "pages" / "parts" / "background.py").read_text(encoding="utf-8")
 SWEEP = "draws=3&points=2&range=4&range=9&size=30&obs=0.5"
 
 
-@pytest.mark.skipif(MEMORY_ONLY, reason="the pages keep results in memory only")
 def test_a_killed_server_comes_back_with_what_was_finished(make_server: Callable[..., Server]) -> None:
     server = make_server()
     names: list[str] = []
