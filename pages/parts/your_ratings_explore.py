@@ -51,6 +51,7 @@ def show(held: Held, chosen: Chosen) -> None:
             "Mechanisms, beside Clear, Clear with effects and the majority class",
             list(_OFFERED),
             selection_mode="multi",
+            wrap=True,
             default=_DEFAULT,
             key=f"{PREFIX}mechanisms",
             persist_state="session",

@@ -6,6 +6,7 @@ Text of a file reaches the page as plain text only: in tables, or without its Ma
 from __future__ import annotations
 
 import hashlib
+import statistics
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -214,12 +215,13 @@ def understood(held: Held) -> None:
         "Items": f"{table.n_items:,}",
         "Ratings": f"{table.n_ratings:,}",
         "Density": f"{table.density:.2%}",
-        "Ratings per user": f"{int(pd.Series(table.ratings_per_user).median())}, at most "
-        f"{int(table.ratings_per_user.max())}",
+        "Ratings of the median user": f"{statistics.median(table.ratings_per_user.tolist()):g}",
+        "Of the user with most": f"{int(table.ratings_per_user.max()):,}",
         "Rows dropped": f"{table.n_rows_dropped:,}",
     }
-    for place, (name, value) in zip(st.columns(6), facts.items(), strict=True):
-        place.metric(name, value)
+    with st.container(horizontal=True, gap="large"):
+        for name, value in facts.items():
+            st.metric(name, value, width="content")
     left, right = st.columns([3, 2], gap="medium")
     with left:
         st.dataframe(table.frame.head(_FIRST_ROWS), key=f"{PREFIX}rows", hide_index=True, width="stretch", height=260)
