@@ -8,7 +8,7 @@ import streamlit as st
 
 from obmc.plots import STYLES
 
-WIDTH, HEIGHT = 380, 660
+WIDTH, HEIGHT = 380, 612
 _BOX = 176
 _ALT = (
     "The way of the data, from top to bottom. One person's rating becomes a sign; InP and InP+ reverse it at random "
@@ -29,7 +29,7 @@ class _Stage:
 
 
 _STAGES = (
-    _Stage("A person's rating", "★★★★☆ is above 3.5: +1", "InP", ("InP and InP+", "reverse the sign", "at random")),
+    _Stage("A person's rating", "★★★★☆ is above 3.5: +1", "InP", ("InP and InP+", "reverse the sign")),
     _Stage("A matrix with holes", "all signs, +1 and −1"),
     _Stage("The objective", "how badly X fits the signs", "ObjP", ("ObjP", "adds a random", "linear term")),
     _Stage("The solver", "steps along gradients", "GraP", ("GraP", "adds noise to", "every gradient")),
