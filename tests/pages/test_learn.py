@@ -80,11 +80,10 @@ def test_the_bounds_are_said_to_be_vacuous_where_they_are(open_page, settle):
     assert "vacuous** for InP, ObjP" in text(at)
 
 
-def test_solutions_are_behind_a_switch_and_computed(open_page, settle, monkeypatch):
+def test_solutions_are_behind_a_switch_and_computed(open_page, settle):
     at = open_page(PAGE, chapter="Exercises")
     assert "Solution." not in text(at)
     assert "6 exercises, 45 minutes" in text(at)
-    monkeypatch.setattr(learn_exercises, "SHORT", learn_exercises.SHORT)
     at.toggle(key="solutions").set_value(True).run()
     settle(at)
     said = text(at)

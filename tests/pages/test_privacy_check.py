@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -13,7 +12,6 @@ from obmc.checks import PRESETS
 from obmc.privacy.guarantee import PRIVATE_VIEW, number
 
 PAGE = "privacy_check.py"
-LOOK = "look"
 # Few runs: what the page shows must be what the core finds, not something significant.
 FEW = ("outp-bridge", "outp-entry", "inp", "objp-displayed", "clear")
 FAST = {preset.key: replace(preset, check=replace(preset.check, runs=40)) for preset in PRESETS.values()}
@@ -30,23 +28,6 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def metrics(at: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in at.metric}
-
-
-def figures(at: AppTest) -> dict[str, dict]:
-    found = {}
-    for part in at.main:
-        collect(part, found)
-    return found
-
-
-def collect(part, found: dict[str, dict]) -> None:
-    proto = getattr(part, "proto", None)
-    text = str(getattr(proto, "json", "") or "")
-    if '"figure"' in text:
-        data = json.loads(text)
-        found[data["name"]] = {**json.loads(data["figure"]), "alt": data["alt"]}
-    for child in getattr(part, "children", {}).values():
-        collect(child, found)
 
 
 def test_the_overview_draws_every_mechanism_by_itself(open_page, fast):
