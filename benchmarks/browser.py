@@ -138,7 +138,10 @@ def server(script: Path, folder: Path, results: str) -> Iterator[str]:
         yield address
     finally:
         process.terminate()
-        process.wait(30)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
 if __name__ == "__main__":

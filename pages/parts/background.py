@@ -69,13 +69,18 @@ def store_note() -> str:
     return _results().note
 
 
+@st.cache_data(show_spinner=False)
+def _shipped_seconds() -> Means:
+    with suppress(OSError, ValueError, KeyError):
+        return figures.shipped_seconds()
+    return {}
+
+
 @st.cache_data(show_spinner=False, ttl=60.0)
 def mean_seconds() -> Means:
     """The mean time of a run of each kind, here or where the shipped results were made."""
     own = _results().own
-    found: dict[tuple[str, str, str, str], float] = {}
-    with suppress(OSError, ValueError, KeyError):
-        found |= figures.shipped_seconds()
+    found = dict(_shipped_seconds())
     if own is not None:
         with suppress(StoreError):
             found |= own.mean_seconds()

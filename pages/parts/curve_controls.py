@@ -23,6 +23,7 @@ MECHANISMS, BOTH, METRIC = "mechs", "both", "metric"
 RANGE, POINTS, DRAWS = "range", "points", "draws"
 RATIOS, RATIO_DRAWS, EPSILONS, VIEW, ONE = "ratios", "reps", "epsilons", "view", "one"
 LOG_EPSILON, LOG_ERROR, LOSS, SINGLES = "logx", "logy", "loss", "single"
+VIEWS = ("Curve per mechanism", "Curve per epsilon", "Heat map")
 _OFFERED = {offer.label: offer for offer in OFFERS.values() if offer.key != "clear"}
 _DEFAULT = tuple(OFFERS[key].label for key in next(iter(PRESETS.values())).offers)
 _BOUND: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
@@ -44,6 +45,13 @@ DEFAULTS: dict[str, Any] = {
     LOSS: False,
     SINGLES: False,
 }
+
+
+def defaults(data: str) -> dict[str, Any]:
+    """``DEFAULTS`` with what depends on the data set or on what is chosen: the measure and the view."""
+    return {**DEFAULTS, METRIC: MEASURES[metrics_for(data)[0]].label, VIEW: VIEWS[0]}
+
+
 FORMS: dict[str, Callable[[Any], str]] = {RANGE: "{:g}".format, RATIOS: "{:.0%}".format, EPSILONS: "{:g}".format}
 
 
@@ -190,9 +198,6 @@ def against_ratio(offers: tuple[Offer, ...], metric: str) -> Plan:
         # The sidebar's ratio has no part in this chart.
         setting = replace(setting, ratio=limits.RATIO.default)
     return Plan(setting, curves, tuple(sorted(chosen)), draws, metric, limits.ratios_between(low, high))
-
-
-VIEWS = ("Curve per mechanism", "Curve per epsilon", "Heat map")
 
 
 def view() -> str:

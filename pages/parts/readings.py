@@ -16,7 +16,7 @@ _WANTED = {
     "auc": ("want_auc", limits.WANTED_AUC),
     "log_loss": ("want_loss", limits.WANTED_LOG_LOSS),
 }
-KEYS = tuple(key for key, _ in _WANTED.values())
+DEFAULTS = {key: bound.default for key, bound in _WANTED.values()}
 
 
 def at(found: Found, epsilon: float) -> None:

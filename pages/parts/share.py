@@ -43,15 +43,16 @@ def _settings() -> list[tuple[str, str]]:
         value = st.session_state.get(control.key)
         if value is not None and value != control.read(control.default):
             found.append((control.key, _text(value)))
-    for key, default in curve_controls.DEFAULTS.items():
+    for key, default in curve_controls.defaults(controls.current().data).items():
         value = st.session_state.get(key)
         if value is not None and _plain(value) != _plain(default):
             form = curve_controls.FORMS.get(key, _text)
             several = value if isinstance(value, list | tuple) else [value]
             found += [(key, form(item)) for item in several]
-    for key, default in ((controls.EXPLAIN, True), *((key, None) for key in (*readings.KEYS, pinning.KEY))):
+    usual = {controls.EXPLAIN: True, controls.PROJECTOR: False, pinning.KEY: "", **readings.DEFAULTS}
+    for key, default in usual.items():
         value = st.session_state.get(key)
-        if value not in (None, "", default):
+        if value is not None and value != default:
             found.append((key, _text(value)))
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 pytestmark = pytest.mark.browser
 
@@ -66,28 +66,69 @@ def test_a_typed_epsilon_is_kept_over_pages_and_reloads(visit):
     expect(page.get_by_text("epsilon = 3.3 for the whole output")).to_be_visible()
 
 
-def test_the_trade_off_grows_to_its_end(visit):
-    page = visit(f"/?draws=3&points=3&range=4&range=10&{SMALL}")
-    page.get_by_role("button", name="Compute").click()
-    expect(page.get_by_text(re.compile(r"^Done: 39 runs"))).to_be_visible()
+def offered(page: Page) -> Locator:
+    return page.get_by_role("button", name=re.compile(r"^Compute the missing"))
+
+
+def test_the_trade_off_fills_in_without_losing_the_zoom_and_a_reload_finds_it(visit):
+    page = visit(f"/?draws=40&points=3&range=4&range=10&mechs=InP&mechs=ObjP&{SMALL}&seed=11")
+    offered(page).click()
+    expect(page.get_by_role("button", name="Cancel")).to_be_visible()
+    page.wait_for_function(
+        "(document.querySelector('.js-plotly-plot')?.data ?? []).some(trace => trace.name === 'InP')"
+    )
+    page.evaluate(
+        """window.mine = document.querySelector('.js-plotly-plot');
+        Plotly.relayout(window.mine, {'xaxis.range': [0.7, 0.9]})"""
+    )
+    page.wait_for_function(
+        """() => document.querySelector('.js-plotly-plot')._fullData.some(
+            trace => trace.name === 'InP' && trace.customdata.every(point => point[2] >= 10))"""
+    )
+    assert page.evaluate("window.mine === document.querySelector('.js-plotly-plot')")
+    assert page.evaluate("window.mine.layout.xaxis.range.join()") == "0.7,0.9"
+    page.reload()
+    # Found again, under way or ended; and when it has ended nothing is missing.
     drawn(page, 1)
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+    expect(offered(page)).to_have_count(0)
     names = page.evaluate("Array.from(document.querySelector('.js-plotly-plot').data, trace => trace.name)")
-    assert {"InP", "ObjP", "GraP", "OutP projected", "Clear", "All zeros"} <= set(names)
+    assert {"InP", "ObjP", "Clear", "All zeros"} <= set(names)
     points = page.evaluate(
         "[...document.querySelector('.js-plotly-plot')._fullData.find(trace => trace.name === 'InP').x]"
     )
     assert points[0] == 4 and points[-1] == 10 and len(points) == 3
-    alt = page.get_by_test_id("stPlotlyChart").first.get_attribute("aria-label") or page.content()
-    assert "InP:" in alt and "at epsilon 4" in alt
+    assert "InP:" in page.locator(".obmc-figure").first.get_attribute("aria-label")
     assert page.outside == []
 
 
-def test_a_running_sweep_is_cancelled(visit):
-    page = visit(f"/?draws=100&points=20&{SMALL}")
-    page.get_by_role("button", name="Compute").click()
-    page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text(re.compile(r"^Cancelled after"))).to_be_visible()
-    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+def test_a_reload_may_cancel_and_two_visitors_share_one_computation(visit):
+    address = f"/?draws=100&points=21&{SMALL}&seed=12"
+    first, second = visit(address), visit(address)
+    offered(first).click()
+    expect(first.get_by_role("button", name="Cancel")).to_be_visible()
+    # The other one sees it under way, and joins.
+    second.reload()
+    expect(second.get_by_test_id("stProgress")).to_be_visible()
+    offered(second).click()
+    expect(second.get_by_role("button", name="Cancel")).to_be_visible()
+    first.reload()
+    first.get_by_role("button", name="Cancel").click()
+    expect(first.get_by_role("button", name="Cancel")).to_have_count(0)
+    expect(second.get_by_test_id("stProgress")).to_be_visible()
+    second.wait_for_timeout(2500)
+    expect(second.get_by_role("button", name="Cancel")).to_be_visible()
+    second.get_by_role("button", name="Cancel").click()
+    expect(second.get_by_text(re.compile(r"^Cancelled after"))).to_be_visible()
+
+
+def test_the_home_page_opens_on_a_finished_chart_of_a_preset(visit):
+    page = visit("/?cal=Paper&mechs=InP&mechs=ObjP&mechs=GraP&mechs=OutP")
+    drawn(page, 1)
+    expect(page.get_by_role("combobox", name=re.compile("The paper's Figure 1|Preset")).first).to_be_visible()
+    expect(offered(page)).to_have_count(0)
+    words = page.locator(".obmc-figure").first.get_attribute("aria-label")
+    assert all(f"{name}: " in words for name in ("InP", "ObjP", "GraP", "OutP"))
 
 
 def test_nonsense_in_the_address_is_answered(visit):

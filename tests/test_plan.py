@@ -1,0 +1,70 @@
+"""A chart's plan asks for the right runs, and the rows that are there are found once and for all."""
+
+from __future__ import annotations
+
+import dataclasses
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from obmc.experiments import MemoryStore, run
+from obmc.offers import OFFERS
+from obmc.plan import KnownRows, Plan, curves_of, expected_seconds
+from obmc.reading import epsilon_for, needed, read
+from obmc.single import Setting
+
+CURVES = curves_of([OFFERS["inp"], OFFERS["clear-effects"]], ("rigorous",))
+PLAN = Plan(Setting(size=20, ratio=0.6), CURVES, (1.0, 4.0), 3, "sign_accuracy")
+
+
+def test_curves_are_named_by_calibration_only_where_there_are_several() -> None:
+    both = curves_of([OFFERS["inp"], OFFERS["inp+"]], ("rigorous", "paper"))
+    assert [curve.label for curve in both] == ["InP, rigorous", "InP, paper", "InP+"]
+    assert [curve.label for curve in CURVES] == ["InP", "Clear with effects"]
+
+
+def test_a_plan_measures_what_comes_at_no_cost_and_clear_once_where_all_draws_are_one() -> None:
+    assert PLAN.metrics == ("are", "sign_accuracy")
+    assert dataclasses.replace(PLAN, metric="auc").metrics == ("are", "sign_accuracy", "auc", "log_loss")
+    assert PLAN.runs == 3 * 3 + 2 * 3
+    films = dataclasses.replace(PLAN, setting=Setting(data="ml-100k"))
+    assert films.one_reference and films.sweeps[0].repetitions == 1 and films.sweeps[1].repetitions == 3
+    shares = dataclasses.replace(films, ratios=(0.2, 0.4))
+    assert not shares.one_reference and shares.sweeps[0].repetitions == 3 and shares.sweeps[0].ratio == (0.2, 0.4)
+
+
+def test_known_rows_are_those_of_the_store_and_the_rest_is_missing() -> None:
+    store = MemoryStore()
+    known = KnownRows(store)
+    rows, missing = known.find(PLAN)
+    assert rows.empty and len(missing) == PLAN.runs
+    assert expected_seconds(missing, 2) == pytest.approx(expected_seconds(missing, 1) / 2)
+    assert expected_seconds(missing, 1) > 0.001
+    with ThreadPoolExecutor(1) as executor:
+        computed = list(run(PLAN.sweeps[0], executor, store))
+        rows, missing = known.find(PLAN)
+        assert len(rows) == len(computed) and {point.spec.name for point in missing} == {"InP"}
+        list(run(PLAN.sweeps[1], executor, store))
+    rows, missing = known.find(PLAN)
+    assert not missing and len(rows) == 2 * PLAN.runs
+    # Complete: found again without the store.
+    store.find = None  # type: ignore[assignment,method-assign]
+    again, _ = known.find(PLAN)
+    assert again is rows
+
+    mine = PLAN.rows_of_metric(rows)
+    (reading,) = read(mine, PLAN, 1.0)
+    inp = mine[(mine["mechanism"] == "InP") & (mine["epsilon"] == 1.0)]["value"]
+    clear = mine[(mine["mechanism"] == "Clear") & (mine["options"] == "{}")]["value"]
+    assert reading.value.value == pytest.approx(inp.mean()) and reading.value.draws == 3
+    assert reading.loss.value == pytest.approx(clear.mean() - inp.mean())
+    assert f"InP is right {100 * inp.mean():.1f} %" in reading.sentence
+    assert "odds about one rating's sign grow at most 2.8-fold (epsilon = 1 for the whole output)" in reading.sentence
+    assert read(mine, PLAN, 9.0) == []
+    curve = PLAN.curves[0]
+    assert needed(epsilon_for(mine, PLAN, curve, 1.01), curve, 1.01, "sign_accuracy").startswith(
+        "InP does not reach 101 %"
+    )
+    assert "at the smallest epsilon of the chart already, 1" in needed(
+        epsilon_for(mine, PLAN, curve, 0.0), curve, 0.0, "sign_accuracy"
+    )
