@@ -165,7 +165,7 @@ def test_missing_data_are_offered(open_page, empty_data_home):
 
 
 def test_an_unknown_preset_is_answered(open_page, fast):
-    at = open_page(PAGE, preset="<b>nothing</b>")
+    at = open_page(PAGE, settle=False, preset="<b>nothing</b>")
     assert any("There is no preset of this name" in warning.value for warning in at.warning)
 
 
