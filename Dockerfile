@@ -22,7 +22,7 @@ COPY obmc obmc
 # With Dask, in the version that is tested, so that the same image is a dashboard, a scheduler or a worker.
 RUN python -m pip install --no-cache-dir --disable-pip-version-check --constraint requirements-dev.txt --editable ".[dask]"
 # The root file system is read-only when it runs.
-RUN python -m compileall -q obmc pages
+RUN python -m compileall -q app.py obmc pages
 RUN install -d -o 10001 -g 10001 /results
 
 USER 10001:10001
