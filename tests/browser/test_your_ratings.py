@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, TimeoutError, expect
 
 from obmc.datasets import read_ratings
 
@@ -45,8 +45,15 @@ def metric(page: Page, name: str) -> str:
 
 
 def declare(page: Page) -> None:
-    page.get_by_role("combobox", name="The scale people rated on").click()
-    page.get_by_role("option", name="1 to 5", exact=True).click()
+    box, option = page.get_by_role("combobox", name="The scale people rated on"), page.get_by_role("option")
+    # A list that is open closes when the page below it is still being drawn.
+    for _ in range(10):
+        box.click()
+        try:
+            option.get_by_text("1 to 5", exact=True).click(timeout=5000)
+            break
+        except TimeoutError:
+            page.keyboard.press("Escape")
     expect(page.get_by_role("heading", name="Release", exact=True)).to_be_visible()
 
 
