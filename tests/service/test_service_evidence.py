@@ -143,6 +143,8 @@ def test_thirty_visitors_for_five_minutes(make_server: Callable[..., Server]) ->
     table = "\n".join(
         f"| {name} | {found} | {bound} | {'yes' if met else '**no**'} |" for name, found, bound, met in lines
     )
+    # A missed target leaves the older report.
+    assert all(met for *_, met in lines), (lines, load, measured.faults)
     file(
         "load",
         f"## {VISITORS} visitors for {SECONDS / 60:.0f} minutes\n\n"
@@ -153,7 +155,6 @@ def test_thirty_visitors_for_five_minutes(make_server: Callable[..., Server]) ->
         f"average went from {min(load):.1f} to {max(load):.1f}, where 2 is all of its CPUs, visitors included.\n\n"
         f"| what | measured | at most | met |\n|---|---|---|---|\n{table}",
     )
-    assert all(met for *_, met in lines), (lines, measured.faults)
 
 
 def count_runs(server: Server) -> int:
@@ -258,6 +259,8 @@ def test_killed_workers_and_killed_servers_cost_no_finished_run(make_server: Cal
     assert len(common) > 100
     assert all(found[key] == right[key] for key in common)
     slowest = max(exits)
+    assert slowest <= 3.0
+    assert not [text for text in fails if "a worker process ended" not in text]
     file(
         "faults",
         f"## {killed[0]} killed workers and {killed[1]} killed servers\n\n"
@@ -269,5 +272,3 @@ def test_killed_workers_and_killed_servers_cost_no_finished_run(make_server: Cal
         f"had started were gone after {slowest:.1f} s at most (target 3 s); after SIGKILL, too, no process was left. "
         f"{machine()}.",
     )
-    assert slowest <= 3.0
-    assert not [text for text in fails if "a worker process ended" not in text]
