@@ -21,7 +21,8 @@ def heat_map(page: Page, order: int) -> list:
 
 
 def drawn(page: Page, count: int) -> None:
-    page.wait_for_function("count => document.querySelectorAll('.js-plotly-plot .main-svg').length >= count", arg=count)
+    plots = "Array.from(document.querySelectorAll('.js-plotly-plot'))"
+    page.wait_for_function(f"count => {plots}.filter(plot => plot.calcdata).length >= count", arg=count)
 
 
 def score(page: Page) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import requests
@@ -16,6 +17,12 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
 PATIENCE = 180.0
+
+
+def play(story: Coroutine[Any, Any, None]) -> None:
+    """Run what visitors do, in a thread of its own: the browser tests' loop may be running in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, story).result()
 
 
 class Visitor:

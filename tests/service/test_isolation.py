@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import io
 import zipfile
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 import requests
 from service_server import ROOT, Server
-from service_visitor import Visitor
+from service_visitor import Visitor, play
 
 MARK = "qz7marked4vx"
 
@@ -84,7 +83,7 @@ def test_a_mark_in_an_upload_is_found_nowhere_else(server: Server, place: Place)
         for path in ("/", "/_stcore/health", "/_stcore/metrics", "/_stcore/host-config"):
             assert MARK not in requests.get(server.address + path, timeout=60).text
 
-    asyncio.run(story())
+    play(story())
     assert list(findings(server)) == []
 
 
@@ -96,4 +95,4 @@ def test_an_upload_beyond_the_limit_is_refused_by_the_server_itself(server: Serv
             await visitor.run()
             assert visitor.exceptions == []
 
-    asyncio.run(story())
+    play(story())

@@ -6,23 +6,18 @@ import asyncio
 import contextlib
 import signal
 import socket
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 import requests
 from service_server import Server, is_alive
-from service_visitor import Visitor
+from service_visitor import Visitor, play
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 SMALL = "size=30&obs=0.5"
 SWEEP = f"draws=3&points=2&range=4&range=8&{SMALL}"
 LONG = f"draws=100&points=20&{SMALL}"
-
-
-def play(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(story)
 
 
 # Load -----------------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from service_server import ROOT, Server, is_alive, memory
-from service_visitor import Visitor
+from service_visitor import Visitor, play
 
 pytestmark = pytest.mark.evidence
 
@@ -129,7 +129,7 @@ def test_thirty_visitors_for_five_minutes(make_server: Callable[..., Server]) ->
             watching(server, measured, end), *(moving(server, measured, k, end) for k in range(VISITORS))
         )
 
-    asyncio.run(story())
+    play(story())
     peak, load = max(server for _, server, _, _ in measured.memory), [load for *_, load in measured.memory]
     workers = max(workers for _, _, workers, _ in measured.memory)
     lines = [
@@ -242,7 +242,7 @@ def test_killed_workers_and_killed_servers_cost_no_finished_run(make_server: Cal
         seeds = list(range(1, 200))
         await asyncio.gather(killing(), sweeping(server, seeds, lambda: done, fails))
 
-    asyncio.run(story())
+    play(story())
     server.end(signal.SIGTERM)
     found = table(server.results)
     # The same again, undisturbed: what the two have in common must be the same to the last bit.
@@ -253,7 +253,7 @@ def test_killed_workers_and_killed_servers_cost_no_finished_run(make_server: Cal
             await visitor.click("Compute")
             await visitor.wait_for(lambda page: not page.has_button("Cancel"), 600.0)
 
-    asyncio.run(reference())
+    play(reference())
     right = table(calm.results)
     common = right.keys() & found.keys()
     assert len(common) > 100

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from service_server import Server
-from service_visitor import Visitor
+from service_visitor import Visitor, play
 
 SWEEP = "draws=3&points=2&range=4&range=9&size=30&obs=0.5"
 
@@ -28,7 +28,7 @@ def test_a_killed_server_comes_back_with_what_was_finished(make_server: Callable
                 await asyncio.to_thread(server.end, signal.SIGKILL)
             names.append(visitor.session)
 
-    asyncio.run(before())
+    play(before())
     finished, different = server.runs()
     assert finished == different > 20
     server.start()
@@ -40,7 +40,7 @@ def test_a_killed_server_comes_back_with_what_was_finished(make_server: Callable
                 await visitor.compute()
             assert visitor.exceptions == []
 
-    asyncio.run(after())
+    play(after())
     # What had been computed before was not computed again.
     assert server.runs() == (finished, different)
 
