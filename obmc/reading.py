@@ -13,7 +13,7 @@ from obmc.experiments.measures import find_measure
 from obmc.experiments.mechanisms import CLEAR, MechanismSpec
 from obmc.plan import Curve, Plan, key_of
 from obmc.privacy import Guarantee
-from obmc.privacy.guarantee import odds
+from obmc.privacy.guarantee import number, odds
 from obmc.summary import KEYS, Mean, losses
 
 # How a value of each measure is written, and half of an interval behind it.
@@ -84,7 +84,9 @@ class Reading:
             )
         if total >= _MANY:
             return f"an adversary's odds about one rating's sign may grow more than a million-fold ({headline})"
-        return f"an adversary's odds about one rating's sign grow at most {odds(total)}-fold ({headline})"
+        delta = self.guarantee.delta
+        saved = f", save for a probability of at most {number(delta)}" if delta > 0.0 else ""
+        return f"an adversary's odds about one rating's sign grow at most {odds(total)}-fold{saved} ({headline})"
 
 
 def _half(mean: Mean, digits: int) -> str:

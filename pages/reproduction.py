@@ -71,10 +71,7 @@ def chart() -> None:
     charts.show(picture, "reproduction", summary.describe(drawn, form))
     counts = drawn.curves["count"] if len(drawn.curves) else pd.Series([0])
     draws = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
-    st.caption(
-        f"Means with 95 % intervals over {draws} draws; seed {rows['seed'].iloc[0]}, "
-        f"version {RESULTS_VERSION}."
-    )
+    st.caption(f"Means with 95 % intervals over {draws} draws; seed {rows['seed'].iloc[0]}, version {RESULTS_VERSION}.")
 
 
 def statement(found: Statement) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 
+import pandas as pd
 import pytest
 
 from obmc.experiments import MemoryStore, run
@@ -68,3 +69,12 @@ def test_known_rows_are_those_of_the_store_and_the_rest_is_missing() -> None:
     assert "at the smallest epsilon of the chart already, 1" in needed(
         epsilon_for(mine, PLAN, curve, 0.0), curve, 0.0, "sign_accuracy"
     )
+
+
+def test_the_odds_name_delta_where_there_is_one() -> None:
+    plan = dataclasses.replace(PLAN, curves=curves_of([OFFERS["outp"]], ("rigorous",)), metric="are", repetitions=1)
+    with ThreadPoolExecutor(1) as executor:
+        rows = pd.DataFrame([row for part in plan.sweeps for row in run(part, executor)])
+    (reading,) = read(plan.rows_of_metric(rows), plan, 1.0)
+    assert reading.guarantee.delta == 1e-5
+    assert "at most 2.8-fold, save for a probability of at most 0.00001 (epsilon = 1, delta" in reading.sentence
