@@ -60,9 +60,10 @@ def test_a_typed_epsilon_is_kept_over_pages_and_reloads(visit):
     page.get_by_role("link", name="Trade-off").click()
     expect(page.get_by_role("button", name="Compute")).to_be_visible()
     page.get_by_role("link", name="Playground").click()
-    expect(page.get_by_text("Epsilon is 3.3.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Playground", exact=True)).to_be_visible()
+    expect(page.get_by_text("epsilon = 3.3 for the whole output")).to_be_visible()
     # Streamlit writes one parameter after the other into the address.
-    page.wait_for_url(re.compile(r"(?i)(?=.*eps=3\.3)(?=.*mech=objp)"))
+    page.wait_for_url(re.compile(r"(?i)playground(?=.*eps=3\.3)(?=.*mech=objp)"))
     page.reload()
     expect(page.get_by_text("Epsilon is 3.3.")).to_be_visible()
     expect(page.get_by_text("epsilon = 3.3 for the whole output")).to_be_visible()
