@@ -11,6 +11,16 @@ from dataclasses import dataclass
 from obmc.errors import check_choice, check_integer, check_number
 
 
+def read_number(text: str) -> float | int | str:
+    """The whole or other number that a text is; any other text as it is, to be refused by the name of its setting."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
 @dataclass(frozen=True)
 class Range:
     """The numbers that a setting may take.

@@ -12,6 +12,7 @@ from typing import Any
 
 from obmc import limits
 from obmc.experiments.seeds import canonical
+from obmc.limits import read_number
 from obmc.offers import OFFERS, check_calibration, find_offer
 from obmc.plan import Curve, Plan, metrics_for
 from obmc.single import Setting
@@ -156,19 +157,10 @@ def _parsed(text: str) -> dict[str, Any]:
     for part in text.split(_BETWEEN_PARTS):
         key, _, value = part.strip().partition(":")
         if key == "eps":
-            entry[key] = [_number(item) for item in value.split(_LIST)]
+            entry[key] = [read_number(item) for item in value.split(_LIST)]
         else:
-            entry[key] = value if key in ("name", "mech", "cal", "data", "noise") else _number(value)
+            entry[key] = value if key in ("name", "mech", "cal", "data", "noise") else read_number(value)
     return entry
-
-
-def _number(text: str) -> float | int | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 # The settings file ----------------------------------------------------------------------------------------------------

@@ -203,7 +203,7 @@ def cross_validated(
                 # The smallest radii are stretched furthest, and no further than to tau.
                 if stretch > 1.0 and stretch * radius > cset.tau:
                     break
-                losses = loss.values(_cut(predicted[0] + stretch * predicted[1], cset.alpha))
+                losses = loss.values(cset.clip(predicted[0] + stretch * predicted[1]))
                 # Held-out losses are convex in the stretch: once they rise they go on rising.
                 if lowest is not None and losses.mean() >= lowest.mean():
                     break
@@ -241,10 +241,6 @@ class _Scored:
 
     candidate: Candidate
     losses: Array
-
-
-def _cut(values: Array, alpha: float | None) -> Array:
-    return values if alpha is None else np.clip(values, -alpha, alpha)
 
 
 def _is_seen(
@@ -450,7 +446,7 @@ def stretched(done: Completion, factor: float) -> Completion:
         estimate = replace(old, left=old.left * factor)
     else:
         base = np.zeros(done.shape) if fixed is None else fixed.dense()
-        estimate = DenseEstimate(_cut(base + factor * (old.dense() - base), done.alpha))
+        estimate = DenseEstimate(ConstraintSet(done.tau, done.alpha).clip(base + factor * (old.dense() - base)))
     words = f"{done.message}; the low-rank part was then stretched {factor:g} times"
     return replace(done, estimate=estimate, tau=done.tau * factor, message=words)
 

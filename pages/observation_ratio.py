@@ -7,8 +7,7 @@ import streamlit as st
 
 from obmc import plots, summary
 from obmc.experiments import MEASURES
-from obmc.offers import Offer
-from obmc.plan import Curve, Plan, key_of
+from obmc.plan import Curve, key_of
 from obmc.presets import RATIO_PRESETS
 from obmc.reading import FORMS
 from obmc.summary import KEYS, Chart
@@ -31,7 +30,7 @@ def page() -> None:
     chosen = st.container()
     picture = st.container()
     with st.expander("Ratios, epsilons, draws, calibrations"):
-        plan, fault = _plan(offers, metric)
+        plan, fault = wanted.planned(wanted.against_ratio, offers, metric)
     with top:
         wanted.choose_preset(plan, RATIO_PRESETS)
     if plan is None:
@@ -58,13 +57,6 @@ def page() -> None:
         "right, and with enough data a strong guarantee costs little.",
         "On real data the share is of the training ratings: the smaller ones are part of the larger ones.",
     )
-
-
-def _plan(offers: tuple[Offer, ...], metric: str) -> tuple[Plan | None, str]:
-    try:
-        return wanted.against_ratio(offers, metric), ""
-    except ValueError as error:
-        return None, str(error)
 
 
 def draw(found: Found, view: str, curve: Curve | None, epsilon: float) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from obmc.plan import Plan
 from obmc.presets import PRESETS
 from pages.parts import controls, curve_chart, explain, pinning, readings, sweeps
 from pages.parts import curve_controls as wanted
@@ -22,7 +21,7 @@ def page() -> None:
         epsilon = controls.reading_epsilon()
     picture = st.container()
     with st.expander("Range, draws, calibrations"):
-        plan, fault = _plan(offers, metric)
+        plan, fault = wanted.planned(wanted.against_epsilon, offers, metric)
     with top:
         wanted.choose_preset(plan, PRESETS)
     if plan is None:
@@ -43,13 +42,6 @@ def page() -> None:
     readings.at(found, epsilon)
     readings.inverse(found)
     pinning.offer(plan)
-
-
-def _plan(offers, metric: str) -> tuple[Plan | None, str]:
-    try:
-        return wanted.against_epsilon(offers, metric), ""
-    except ValueError as error:
-        return None, str(error)
 
 
 def draw(found: Found, epsilon: float) -> None:

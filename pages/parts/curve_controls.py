@@ -149,6 +149,16 @@ def calibrations() -> tuple[str, ...]:
     return CALIBRATIONS if both else (controls.calibration(),)
 
 
+def planned(
+    against: Callable[[tuple[Offer, ...], str], Plan], offers: tuple[Offer, ...], metric: str
+) -> tuple[Plan | None, str]:
+    """The plan that the controls make, or None and the sentence that says why they do not make one."""
+    try:
+        return against(offers, metric), ""
+    except ValueError as error:
+        return None, str(error)
+
+
 def against_epsilon(offers: tuple[Offer, ...], metric: str) -> Plan:
     """The plan of a chart against epsilon; ``ValueError`` where the controls do not make one."""
     low, high = st.select_slider(

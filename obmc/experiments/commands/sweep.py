@@ -18,6 +18,7 @@ from obmc.experiments.commands.console import (
 from obmc.experiments.measures import MEASURES
 from obmc.experiments.mechanisms import MECHANISMS
 from obmc.experiments.sweep import DATASETS, LINKS, Sweep
+from obmc.limits import read_number
 from obmc.solvers.dispatch import SOLVERS
 
 _EPSILON_HELP = "default: 1 2 3 4 5 6 7 8 9 10"
@@ -95,38 +96,28 @@ def _value(text: str) -> Any:
         return {"true": True, "false": False, "none": None}.get(text.lower(), text)
 
 
-def _number(text: str) -> float | int | str:
-    # What is no number goes on as it is: the sweep refuses it by the name of its key.
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
 def parse_bound(text: str) -> float | int | str | None:
-    return None if text.lower() == "none" else _number(text)
+    return None if text.lower() == "none" else read_number(text)
 
 
 # Every key of a sweep: how many values, of which kind, and its help.
 _OPTIONS: dict[str, tuple[int | str | None, Callable[[str], Any], str]] = {
     "dataset": (None, str, f"{', '.join(DATASETS)} (default: synthetic)"),
     "mechanisms": ("+", str, _MECHANISMS_HELP),
-    "epsilons": ("+", _number, _EPSILON_HELP),
+    "epsilons": ("+", read_number, _EPSILON_HELP),
     "link": (None, str, f"{' or '.join(LINKS)} (default: logistic)"),
-    "sigma": (None, _number, "standard deviation of the gaussian link (default: 1)"),
+    "sigma": (None, read_number, "standard deviation of the gaussian link (default: 1)"),
     "alpha": ("+", parse_bound, "bound of the entries, or none (default: 1)"),
-    "rank": ("+", _number, "R of tau = alpha sqrt(R d1 d2) (default: 1)"),
-    "tau_multiple": ("+", _number, "radius in units of tau (default: 1)"),
-    "ratio": ("+", _number, "share of entries observed, or of ratings kept (default: 0.15, or 1 on real data)"),
-    "shape": (2, _number, "of synthetic data (default: 100 100)"),
-    "fold": (None, _number, "of ml-100k, 1 to 5 (default: 1)"),
-    "repetitions": (None, _number, "number of draws (default: 1)"),
-    "seed": (None, _number, "default: 0"),
+    "rank": ("+", read_number, "R of tau = alpha sqrt(R d1 d2) (default: 1)"),
+    "tau_multiple": ("+", read_number, "radius in units of tau (default: 1)"),
+    "ratio": ("+", read_number, "share of entries observed, or of ratings kept (default: 0.15, or 1 on real data)"),
+    "shape": (2, read_number, "of synthetic data (default: 100 100)"),
+    "fold": (None, read_number, "of ml-100k, 1 to 5 (default: 1)"),
+    "repetitions": (None, read_number, "number of draws (default: 1)"),
+    "seed": (None, read_number, "default: 0"),
     "metrics": ("+", str, f"{', '.join(MEASURES)} (default: are, or sign_accuracy on real data)"),
     "solver": (None, str, f"{', '.join(SOLVERS)} (default: auto)"),
-    "tol": (None, _number, "relative gap to stop at (default: 1e-4)"),
-    "max_iter": (None, _number, "iterations at most"),
+    "tol": (None, read_number, "relative gap to stop at (default: 1e-4)"),
+    "max_iter": (None, read_number, "iterations at most"),
 }
 _OF_DATASET = ("shape", "fold", "metrics", "ratio")
