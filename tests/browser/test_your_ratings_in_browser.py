@@ -46,13 +46,14 @@ def metric(page: Page, name: str) -> str:
 
 def declare(page: Page) -> None:
     box, option = page.get_by_role("combobox", name="The scale people rated on"), page.get_by_role("option")
-    # A list that is open closes when the page below it is still being drawn.
+    # A list that is open closes when the page below it is still being drawn, also between finding and clicking.
     for _ in range(10):
         box.click()
         try:
             option.get_by_text("1 to 5", exact=True).click(timeout=5000)
+            expect(box).to_have_value("1 to 5", timeout=5000)
             break
-        except TimeoutError:
+        except (TimeoutError, AssertionError):
             page.keyboard.press("Escape")
     expect(page.get_by_role("heading", name="Release", exact=True)).to_be_visible()
 
@@ -81,6 +82,9 @@ def check_release(page: Page, path: Path) -> None:
     assert not any(row.startswith(("=", "+", "@")) for row in rows)
     page.get_by_role("button", name="Forget my data").click()
     expect(page.get_by_text("are gone from this server's memory")).to_be_visible()
+    # What is below the message is still the old page until the new one has been drawn to its end.
+    expect(page.get_by_role("heading", name="What was understood")).to_have_count(0)
+    expect(page.get_by_role("heading", name="Release", exact=True)).to_have_count(0)
 
 
 @pytest.mark.skipif(not (HOME / SHARED[0]).exists(), reason="the shared collection of files is not at hand")
