@@ -54,16 +54,17 @@ class Found:
 
 def find(plan: Plan) -> Found:
     """What is there of a plan, and who computes the rest."""
+    keys = [sweep.key for sweep in plan.sweeps]
+    # Before the rows: what a job that has ended computed is among them then, or it would never be looked for again.
+    jobs = [status for key in keys if (status := runner().status(key, browser())) is not None]
+    watched = {job.key for job in runner().watched(browser()) if job.is_live}
     rows, missing = known().find(plan)
     if not missing:
         return Found(plan, rows, missing, [], False)
-    keys = [sweep.key for sweep in plan.sweeps]
-    jobs = [status for key in keys if (status := runner().status(key, browser())) is not None]
     if any(job.message for job in jobs):
         # The store may have failed on the way: the job itself still has what it computed.
         own = as_frame(row for job in jobs for row in runner().rows(job.key, browser()))
         rows = pd.concat([rows, own], ignore_index=True).drop_duplicates(_IDENTITY)
-    watched = {job.key for job in runner().watched(browser()) if job.is_live}
     return Found(plan, rows, missing, jobs, bool(watched & set(keys)))
 
 

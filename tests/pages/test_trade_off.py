@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from obmc.experiments import run
 from obmc.offers import CALIBRATIONS, OFFERS
-from obmc.plan import Plan, curves_of
+from obmc.plan import KnownRows, Plan, curves_of
 from obmc.single import Setting
 from obmc.summary import as_frame, losses, summarise
 
@@ -182,6 +182,25 @@ def test_controls_that_move_change_the_chart_and_the_computation_goes_on(open_pa
     finally:
         free.set()
     at = settle(at)
+    assert list(table(at)["count"]) == [3, 3, 3, 3]
+
+
+def test_runs_that_end_while_the_page_reads_the_rows_are_shown(open_page, settle, runner, monkeypatch):
+    at = choose(open_page(**SMALL), "InP")
+    free = Event()
+    runner.executor.submit(free.wait, 30)
+    read = KnownRows.find
+
+    def slow(known: KnownRows, plan: Plan):
+        found = read(known, plan)
+        free.set()
+        for job in runner.statuses():
+            runner.wait(job.key, "a test", 30)
+        return found
+
+    at.button(key="compute").click().run()
+    monkeypatch.setattr(KnownRows, "find", slow)
+    at = settle(at.run())
     assert list(table(at)["count"]) == [3, 3, 3, 3]
 
 
