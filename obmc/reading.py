@@ -120,6 +120,18 @@ def read(rows: pd.DataFrame, plan: Plan, epsilon: float) -> list[Reading]:
     return sorted(found, key=lambda reading: reading.value.value if lower else -reading.value.value)
 
 
+def calibration_changes(plan: Plan, epsilon: float) -> dict[str, str]:
+    """What the rigorous calibration changes against the paper's at one epsilon, by the label of the mechanism."""
+    found = {}
+    for curve in plan.private:
+        if curve.offer.calibrated:
+            try:
+                found[curve.offer.label] = plan.guarantee(curve, epsilon).rigorous_change
+            except ValueError:
+                continue
+    return found
+
+
 def _at(rows: pd.DataFrame, curve: Curve, epsilon: float) -> tuple[pd.Series | None, tuple[float, float] | None]:
     """The curve's draws at an epsilon by repetition, and between which points they were interpolated."""
     mine = rows_of(rows, curve.spec)

@@ -40,6 +40,7 @@ def page() -> None:
         "ratings.",
     )
     readings.at(found, epsilon)
+    readings.calibrations(plan, epsilon)
     readings.inverse(found)
     pinning.offer(plan)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -256,6 +256,25 @@ class GradientPerturbation(Mechanism):
             difference="It holds under conditions that are not printed: nothing but the noised gradients may touch the "
             "ratings, and x has to lie in the box where a gradient is taken. Clamping at 0.5 does not lower the "
             "sensitivity for the logistic link, and biases the estimate; the rigorous calibration leaves it out.",
+            rigorous_change=self._rigorous_change(link, cset),
+        )
+
+    def _rigorous_change(self, link: Link, cset: ConstraintSet) -> str:
+        theirs, ours = (replace(self, calibration=name) for name in ("paper", "rigorous"))
+        if not theirs.uses_matching(link) and cset.alpha is None:
+            return ""
+        if theirs.uses_matching(link):
+            text = "Both take the same gradients."
+        else:
+            text = "The paper's calibration takes gradients of the likelihood, the rigorous one of the matching loss."
+        clip = theirs.effective_clip(link)
+        if clip != ours.effective_clip(link):
+            text += f" The paper's clamps them at {number(clip or 0.0)}, the rigorous one does not."
+        return (
+            f"{text} The noise on an entry has standard deviation {number(theirs.noise_std(link, cset))} in the "
+            f"paper's and {number(ours.noise_std(link, cset))} in the rigorous one. The paper's takes its step lengths "
+            "from the noised gradients and ends with the last iterate; the rigorous one has one public length, "
+            f"{number(ours.step_length(link, cset))}, and ends with the mean of the iterates. Both are proven."
         )
 
     def _complete(

@@ -77,7 +77,7 @@ class InputPerturbationPlus(LocalMechanism):
         return self._response.noise_variance
 
     def guarantee(self, link: Link, cset: ConstraintSet, shape: tuple[int, int]) -> Guarantee:
-        return replace(self._response.guarantee(link, cset, shape), mechanism=self.label)
+        return replace(self._response.guarantee(link, cset, shape), mechanism=self.label, rigorous_change="")
 
     def _noised_labels(self, obs: Observations, link: Link, noise: Noise) -> Array:
         return self._response._noised_labels(obs, link, noise)

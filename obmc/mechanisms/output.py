@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -139,14 +139,14 @@ class OutputPerturbation(Mechanism):
     # What is guaranteed -------------------------------------------------------------------------------------------
 
     def guarantee(self, link: Link, cset: ConstraintSet, shape: tuple[int, int]) -> Guarantee:
-        alpha = require_alpha(cset, "output perturbation")
         if self.entries is not None:
-            return self._entries_guarantee(link, alpha)
+            return self._entries_guarantee(link, cset)
         if self.uses_ridge:
             return self._ridge_guarantee(link, cset)
-        return self._paper_guarantee(link, alpha, shape)
+        return self._paper_guarantee(link, cset, shape)
 
-    def _paper_guarantee(self, link: Link, alpha: float, shape: tuple[int, int]) -> Guarantee:
+    def _paper_guarantee(self, link: Link, cset: ConstraintSet, shape: tuple[int, int]) -> Guarantee:
+        alpha = require_alpha(cset, "output perturbation")
         cells = shape[0] * shape[1]
         whole = self.epsilon * cells
         mixed = self.postprocess is not None
@@ -183,9 +183,11 @@ class OutputPerturbation(Mechanism):
             "epsilon-DP.",
             paper_verdict="false" if cells > 1 else "holds",
             difference="" if cells == 1 else "It takes the range of one entry for the sensitivity of the whole matrix.",
+            rigorous_change=self._rigorous_change(link, cset),
         )
 
-    def _entries_guarantee(self, link: Link, alpha: float) -> Guarantee:
+    def _entries_guarantee(self, link: Link, cset: ConstraintSet) -> Guarantee:
+        alpha = require_alpha(cset, "output perturbation")
         assert self.entries is not None
         count = len(self.entries)
         scale = number(2 * alpha * count / self.epsilon)
@@ -209,6 +211,7 @@ class OutputPerturbation(Mechanism):
             paper_verdict="false",
             difference="It takes the range of one entry for the sensitivity of the whole matrix. Here only the named "
             "entries are answered, with noise that grows with their number.",
+            rigorous_change=self._rigorous_change(link, cset),
         )
 
     def _ridge_guarantee(self, link: Link, cset: ConstraintSet) -> Guarantee:
@@ -239,6 +242,28 @@ class OutputPerturbation(Mechanism):
             paper_verdict="false",
             difference="It takes the range of one entry for the sensitivity of the whole matrix. Here that sensitivity "
             "is bounded, by a ridge, and costs much more noise.",
+            rigorous_change=self._rigorous_change(link, cset),
+        )
+
+    def _rigorous_change(self, link: Link, cset: ConstraintSet) -> str:
+        alpha = require_alpha(cset, "output perturbation")
+        theirs = math.sqrt(2.0) * 2.0 * alpha / self.epsilon
+        text = (
+            f"The paper's calibration puts Laplace noise of standard deviation {number(theirs)} on every entry, which "
+            "covers one entry fixed in advance and not the matrix."
+        )
+        if self.entries is not None:
+            return (
+                f"{text} The rigorous one answers the named entries alone, with noise of standard deviation "
+                f"{number(self.noise_std(link, cset, 0))} on each."
+            )
+        ours = replace(self, calibration="rigorous")
+        kappa = float(link.density(alpha))
+        least = ours.multiplier * accounting.ridge_sensitivity(1.0, kappa, ours.ridge_weight)
+        return (
+            f"{text} The rigorous one adds a ridge of {number(ours.ridge_weight)} to the matching loss and Gaussian "
+            f"noise of standard deviation at least {number(least)} to every entry, which covers the whole matrix at "
+            f"delta = {number(ours.failure)}."
         )
 
     # The release --------------------------------------------------------------------------------------------------

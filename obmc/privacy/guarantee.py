@@ -125,6 +125,9 @@ class Guarantee:
         The same for an expert, with LaTeX.
     paper_claim, paper_verdict, difference
         What the paper states for this mechanism, whether that is right, and how this statement differs.
+    rigorous_change
+        What the rigorous calibration does otherwise than the paper's: noise, loss and what is proven; "" where there
+        are no calibrations to choose from.
     lower_bound
         A proven lower bound of the true epsilon, nan where none is known.
     output_epsilon
@@ -156,6 +159,7 @@ class Guarantee:
     paper_claim: str = ""
     paper_verdict: Verdict = "none"
     difference: str = ""
+    rigorous_change: str = ""
     lower_bound: float = math.nan
     output_epsilon: float | None = None
     entries: int | None = None
@@ -279,6 +283,7 @@ class Guarantee:
             ("Conditions", _CONDITIONS[self.conditions]),
             ("One person", self._person()),
             ("The paper", self._paper()),
+            ("Rigorous against paper", self.rigorous_change),
             ("Release", "" if self.simulated else self.release_reason),
         ]
 
@@ -312,6 +317,7 @@ class Guarantee:
             ("Conditions", _CONDITIONS_EXPERT[self.conditions]),
             ("One person", self._person_expert()),
             ("The paper", self._paper()),
+            ("Rigorous against paper", self.rigorous_change),
             ("Release", "" if self.simulated else self.release_reason),
         ]
 

@@ -6,17 +6,24 @@ import streamlit as st
 
 from obmc import limits
 from obmc.experiments import MEASURES
-from obmc.reading import epsilon_for, needed, read, rows_of
-from pages.parts import controls, explain
+from obmc.plan import Plan
+from obmc.reading import calibration_changes, epsilon_for, needed, read, rows_of
+from pages.parts import address, controls, explain
 from pages.parts.sweeps import Found
 
+_PERCENT = "sign_accuracy"
 _WANTED = {
-    "are": ("want_are", limits.WANTED_ERROR),
-    "sign_accuracy": ("want_acc", limits.WANTED_ACCURACY),
-    "auc": ("want_auc", limits.WANTED_AUC),
-    "log_loss": ("want_loss", limits.WANTED_LOG_LOSS),
+    metric: address.number(
+        key, f"Wanted {MEASURES[metric].label.lower()}{', in per cent' if metric == _PERCENT else ''}", bound
+    )
+    for metric, key, bound in (
+        ("are", "want_are", limits.WANTED_ERROR),
+        (_PERCENT, "want_acc", limits.WANTED_ACCURACY),
+        ("auc", "want_auc", limits.WANTED_AUC),
+        ("log_loss", "want_loss", limits.WANTED_LOG_LOSS),
+    )
 }
-DEFAULTS = {key: bound.default for key, bound in _WANTED.values()}
+CONTROLS = tuple(_WANTED.values())
 
 
 def at(found: Found, epsilon: float) -> None:
@@ -41,27 +48,30 @@ def at(found: Found, epsilon: float) -> None:
     )
 
 
+def calibrations(plan: Plan, epsilon: float) -> None:
+    """What the switch between the calibrations changes for the chosen mechanisms."""
+    changes = calibration_changes(plan, epsilon)
+    if changes:
+        with st.expander(f"What the rigorous calibration changes against the paper's, at epsilon = {epsilon:g}"):
+            for label, text in changes.items():
+                st.markdown(f"**{label}.** {controls.as_text(text)}")
+
+
 def inverse(found: Found) -> None:
     """The smallest epsilon for a wanted value of the measure."""
     plan = found.plan
-    key, bound = _WANTED[plan.metric]
-    percent = plan.metric == "sign_accuracy"
+    control = _WANTED[plan.metric]
     st.header("The other way round")
     wanted = st.number_input(
-        f"Wanted {MEASURES[plan.metric].label.lower()}{', in per cent' if percent else ''}",
-        bound.low,
-        bound.high,
-        bound.default,
-        bound.step,
+        control.label,
+        **control.numbers,
         format="%g",
-        key=key,
-        bind="query-params",
-        persist_state="session",
         width=260,
-        help=f"From {bound.low:g} to {bound.high:g}: the smallest epsilon whose mean is at least as good is read off "
+        help=f"From {control.numbers['min_value']:g} to {control.numbers['max_value']:g}: the smallest epsilon whose mean is at least as good is read off "
         "the curves, made monotone, with a 95 % interval from resampled draws.",
+        **address.bind(control),
     )
-    level = wanted / 100.0 if percent else wanted
+    level = wanted / 100.0 if plan.metric == _PERCENT else wanted
     rows = plan.rows_of_metric(found.rows)
     lines = []
     for curve in plan.private:

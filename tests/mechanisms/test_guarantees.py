@@ -63,6 +63,50 @@ class TestEveryLine:
             assert statement.lower_bound <= statement.epsilon * (1 + 1e-12)
 
 
+class TestWhatTheRigorousCalibrationChanges:
+    @pytest.mark.parametrize("link", [LOGISTIC, GAUSSIAN], ids=["logistic", "gaussian"])
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            obmc.InputPerturbation,
+            obmc.ObjectivePerturbation,
+            obmc.GradientPerturbation,
+            obmc.OutputPerturbation,
+        ],
+    )
+    def test_is_told_alike_on_both_sides_of_the_switch(self, kind, link):
+        paper, rigorous = (says(kind(epsilon=0.7, calibration=name), link) for name in ("paper", "rigorous"))
+        assert paper.rigorous_change == rigorous.rigorous_change != ""
+        assert ("Rigorous against paper", paper.rigorous_change) in paper.sentences("student")
+
+    @pytest.mark.parametrize(("epsilon", "convex"), [(1.9, "here it is not"), (2.1, "here it is)")])
+    def test_input_perturbation_changes_the_estimator_and_not_the_noise(self, epsilon, convex):
+        text = says(obmc.InputPerturbation(epsilon=epsilon)).rigorous_change
+        assert text.startswith("Noise and guarantee are the same")
+        assert "from epsilon = 2 on" in text and convex in text
+
+    def test_the_numbers_are_those_of_the_noise_that_is_drawn(self):
+        objective = [obmc.ObjectivePerturbation(epsilon=0.7, calibration=name) for name in ("paper", "rigorous")]
+        text = says(objective[0], GAUSSIAN).rigorous_change
+        assert all(f"{one.scale(GAUSSIAN, CSET):.4g}" in text for one in objective)
+        assert "Nothing with this link" in says(objective[0]).rigorous_change
+        assert objective[0].scale(LOGISTIC, CSET) == objective[1].scale(LOGISTIC, CSET)
+        gradient = [obmc.GradientPerturbation(epsilon=0.7, clip=0.2, calibration=c) for c in ("paper", "rigorous")]
+        text = says(gradient[0], GAUSSIAN).rigorous_change
+        assert all(f"{one.noise_std(GAUSSIAN, CSET):.4g}" in text for one in gradient)
+        assert f"{gradient[1].step_length(GAUSSIAN, CSET):.4g}" in text and "does not" not in text
+        output = [obmc.OutputPerturbation(epsilon=0.7, calibration=name) for name in ("paper", "rigorous")]
+        text = says(output[0]).rigorous_change
+        assert f"{output[0].noise_std(LOGISTIC, CSET, 10):.4g} on every entry" in text
+        least = float(text.split("at least ")[1].split()[0])
+        # The rest is the gap that a solver is allowed, a tenth of a per cent for ten ratings.
+        assert least <= output[1].noise_std(LOGISTIC, CSET, 10) <= 1.01 * least
+
+    def test_is_empty_where_there_is_nothing_to_choose(self):
+        assert says(obmc.InputPerturbationPlus(epsilon=1.0)).rigorous_change == ""
+        assert says(obmc.Clear()).rigorous_change == ""
+
+
 class TestLocalMechanisms:
     @pytest.mark.parametrize("calibration", ["paper", "rigorous"])
     @pytest.mark.parametrize("link", [LOGISTIC, GAUSSIAN], ids=["logistic", "gaussian"])
