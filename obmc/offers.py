@@ -14,6 +14,10 @@ from obmc.experiments.mechanisms import CLEAR, MechanismSpec
 
 # The first is the default.
 CALIBRATIONS = ("rigorous", "paper")
+# What the pages call the data sets, noise models and calibrations.
+DATA_TITLES = {"synthetic": "Synthetic", "ml-100k": "MovieLens-100K", "rc": "Restaurants"}
+NOISE_TITLES = {"logistic": "Logistic", "gaussian": "Gaussian"}
+CALIBRATION_TITLES = {"rigorous": "Rigorous", "paper": "Paper"}
 
 
 @dataclass(frozen=True)

@@ -243,6 +243,14 @@ def matrix_numbers(matrices: Mapping[str, Array], bound: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def describe_matrix(title: str, shape: tuple[int, ...], numbers: pd.Series) -> str:
+    """What a picture shows, for people who do not see it; ``numbers``: its row of ``matrix_numbers``."""
+    return (
+        f"{title} as a picture of {shape[0]:,} rows and {shape[1]:,} columns: {numbers['entries']:,} entries from "
+        f"{numbers['smallest']:.2f} to {numbers['largest']:.2f}, mean {numbers['mean']:.2f}."
+    )
+
+
 # Curves ---------------------------------------------------------------------------------------------------------------
 
 

@@ -281,6 +281,25 @@ class Run:
         )
 
 
+SIGNS, ERROR = "Observed signs", "Error"
+
+
+def known_matrices(problem: Problem, alpha: float) -> dict[str, NDArray]:
+    """What can be shown without an estimate, by title: the truth, where it is known, and the observed signs.
+
+    A sign is -alpha or alpha, the end of the scale of the others, and nan where nothing is observed.
+    """
+    dense = problem.train.to_dense().astype(np.float32)
+    signs = np.where(dense == 0, np.nan, dense * np.float32(alpha))
+    return {SIGNS: signs} if problem.truth is None else {"Truth": problem.truth, SIGNS: signs}
+
+
+def matrices(problem: Problem, run: Run) -> dict[str, NDArray]:
+    """What can be shown of a run, by title: also the estimate and, where the truth is known, the error."""
+    found = {**known_matrices(problem, run.setting.alpha), "Estimate": run.estimate}
+    return found if problem.truth is None else {**found, ERROR: run.estimate - problem.truth}
+
+
 def run(setting: Setting) -> Run:
     """Compute one setting. Raises what ``find_problem`` raises, and ``ValueError`` where the mechanism refuses."""
     problem = find_problem(setting)

@@ -7,12 +7,11 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from obmc import pins, plots, summary
+from obmc import pins
 from obmc.experiments import MEASURES
 from obmc.pins import Pin
-from obmc.plan import Plan, metrics_for
-from obmc.reading import FORMS, rows_of
-from pages.parts import charts, controls, curve_chart, explain, pinning, sweeps
+from obmc.views import PinView, common_metrics
+from pages.parts import address, charts, controls, curve_chart, explain, pinning, sweeps
 from pages.parts.sweeps import Found
 
 
@@ -43,36 +42,43 @@ def _address() -> None:
     """The pins as one line: what the address carries."""
     with st.expander("The pins as text"):
         st.text_input(
-            "Pins",
-            key=pinning.KEY,
-            bind="query-params",
-            persist_state="session",
+            pinning.TEXT.label,
             help="All pins with their settings, as the address holds them. A text from elsewhere can be pasted here.",
+            **address.bind(pinning.TEXT),
         )
 
 
 def _compared(found: list[Pin]) -> None:
-    common = [name for name in MEASURES if all(name in metrics_for(pin.setting.data) for pin in found)]
-    metric = st.selectbox(
-        "Measure",
-        common,
-        format_func=lambda name: MEASURES[name].label,
-        key="compare-metric",
-        help="What is compared: the measures that all pinned data sets have.",
-    )
-    plans = {pin.name: replace(pin.plan, metric=metric) for pin in found}
-    results = {name: sweeps.find(plan) for name, plan in plans.items()}
+    view = PinView(tuple(found), _measure(found))
+    results = {name: sweeps.find(plan) for name, plan in view.plans.items()}
     _missing(results)
-    rows = {name: _rows(result) for name, result in results.items()}
-    _chart(plans, rows, metric)
+    data = view.gather({name: result.rows for name, result in results.items()})
+    for picture in view.pictures(data, controls.scale()):
+        charts.show(picture.figure, view.name, picture.alt)
+        st.caption(view.caption())
+        with st.expander("The numbers"):
+            columns = ["series", "epsilon", "mean", "low", "high", "count"]
+            shown = view.table(data)[columns].replace({"epsilon": {float("inf"): float("nan")}})
+            charts.show_table(shown, "compare-numbers", curve_chart.columns_of(view.metric))
     if len(found) > 1:
         st.header("Differences")
-        _differences(rows, metric)
+        _differences(view, data)
 
 
-def _rows(result: Found) -> pd.DataFrame:
-    plan = result.plan
-    return rows_of(plan.rows_of_metric(result.rows), plan.curves[0].spec)
+def _measure(found: list[Pin]) -> str:
+    labels = {MEASURES[name].label: name for name in common_metrics(found)}
+    return labels[
+        _choose(
+            "Measure", tuple(labels), pinning.METRIC, "What is compared: the measures that all pinned data sets have."
+        )
+    ]
+
+
+def _choose(label: str, options: tuple[str, ...], key: str, help: str) -> str:
+    if st.session_state.get(key) not in options:
+        # Of other pins.
+        st.session_state.pop(key, None)
+    return st.selectbox(label, options, help=help, **address.bind(address.choice(key, label, label.lower(), options)))
 
 
 def _missing(results: dict[str, Found]) -> None:
@@ -89,56 +95,18 @@ def _missing(results: dict[str, Found]) -> None:
             sweeps.start(ready[name].plan, ready[name].missing)
 
 
-def _chart(plans: dict[str, Plan], rows: dict[str, pd.DataFrame], metric: str) -> None:
-    tables, levels = [], []
-    for name, mine in rows.items():
-        if mine.empty:
-            continue
-        chart = summary.chart_of(mine, lambda *_, name=name: name)
-        tables.append(chart.curves)
-        levels += [plots.Level(row.series, row.mean, row.low, row.high) for row in chart.levels.itertuples()]
-    if not tables and not levels:
-        return
-    table = pd.concat(tables, ignore_index=True)
-    form = FORMS[metric]
-    figure = plots.curves(
-        table,
-        x="epsilon",
-        titles=("Epsilon", MEASURES[metric].label),
-        levels=levels,
-        log=(True, metric == "are"),
-        percent=form.endswith("%"),
-        scale=controls.scale(),
-        styles=plots.pin_styles(list(rows)),
-    )
-    words = "; ".join(
-        f"{row.series}: {row.mean:{form}} at epsilon {row.epsilon:g}"
-        for row in table.drop_duplicates("series").itertuples()
-    )
-    charts.show(figure, "compare", f"Means against epsilon. {words}.")
-    st.caption("Means over draws with their 95 % intervals; each pin has its own settings and seed.")
-    with st.expander("The numbers"):
-        columns = ["series", "epsilon", "mean", "low", "high", "count"]
-        charts.show_table(table[columns], "compare-numbers", curve_chart.columns_of(next(iter(plans.values()))))
-
-
-def _differences(rows: dict[str, pd.DataFrame], metric: str) -> None:
-    there = [name for name, mine in rows.items() if len(mine)]
+def _differences(view: PinView, data: pd.DataFrame) -> None:
+    there = tuple(view.rows(data))
     if len(there) < 2:
         st.info("Two pins with results are needed for a difference.")
         return
-    base = st.selectbox("Minus", there, key="compare-base", help="The pin that is subtracted from all others.")
-    tables = []
-    for name in there:
-        if name != base:
-            found = summary.differences(rows[name], rows[base])
-            tables.append(found.assign(pin=name))
-    table = pd.concat(tables, ignore_index=True)
+    base = _choose("Minus", there, pinning.BASE, "The pin that is subtracted from all others.")
+    table = replace(view, base=base).differences(data)
     if table.empty:
         st.info("These pins have no epsilon in common.")
         return
     number = st.column_config.NumberColumn
-    form = "percent" if metric == "sign_accuracy" else "%.4f"
+    form = "percent" if view.metric == "sign_accuracy" else "%.4f"
     columns = {
         "pin": "Pin",
         "epsilon": number("Epsilon", format="%g"),
@@ -148,8 +116,8 @@ def _differences(rows: dict[str, pd.DataFrame], metric: str) -> None:
         "draws": "Draws",
         "paired": "Paired",
     }
-    charts.show_table(table[list(columns)], "differences", columns)
-    better = "lower" if MEASURES[metric].lower_is_better else "higher"
+    charts.show_table(table, "differences", columns)
+    better = "lower" if MEASURES[view.metric].lower_is_better else "higher"
     st.caption(f"Each pin minus {controls.as_text(base)}; {better} is better. Paired: both saw the same draws.")
 
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
-from obmc import plots, summary
-from obmc.experiments import MEASURES
-from obmc.plan import Curve, key_of
 from obmc.presets import RATIO_PRESETS
-from obmc.reading import FORMS
-from obmc.summary import KEYS, Chart
-from pages.parts import charts, controls, curve_chart, explain, sweeps
+from obmc.views import CurveView
+from pages.parts import controls, curve_chart, explain, sweeps
 from pages.parts import curve_controls as wanted
 from pages.parts.sweeps import Found
-
-BY_MECHANISM, BY_EPSILON, HEAT = wanted.VIEWS
 
 
 def page() -> None:
@@ -26,7 +19,7 @@ def page() -> None:
     with left:
         metric = wanted.measure(controls.current().data)
     with right:
-        view = wanted.view()
+        kind = wanted.view()
     chosen = st.container()
     picture = st.container()
     with st.expander("Ratios, epsilons, draws, calibrations"):
@@ -36,20 +29,16 @@ def page() -> None:
     if plan is None:
         picture.error(fault)
         return
-    curve: Curve | None = None
-    epsilon = plan.epsilons[0]
     with chosen:
-        if view == BY_MECHANISM:
-            epsilon = wanted.one_epsilon(plan)
-        else:
-            curve = wanted.one_curve(plan)
-    if view != BY_MECHANISM and curve is None:
+        part = {"epsilon": wanted.one_epsilon(plan)} if kind == "mechanism" else {"curve": wanted.one_curve(plan)}
+    if part.get("curve", plan) is None:
         picture.error("Choose at least one mechanism that takes an epsilon.")
         return
+    view = CurveView(plan, kind, **part, **wanted.looks())
     with picture:
         found = sweeps.find(plan)
         sweeps.offer(found)
-        curve_chart.live(plan, found, lambda now: draw(now, view, curve, epsilon))
+        curve_chart.live(plan, found, lambda now: draw(now, view))
     wanted.look("ratio")
     explain.box(
         "What the chart shows",
@@ -59,61 +48,10 @@ def page() -> None:
     )
 
 
-def draw(found: Found, view: str, curve: Curve | None, epsilon: float) -> None:
-    """Chart and numbers of one of the three views."""
-    if view == BY_MECHANISM:
-        rows = found.rows[found.rows["epsilon"].isin([epsilon, float("inf")])]
-        chart, styles = curve_chart.of(found, rows), None
-        st.caption(f"At epsilon = {epsilon:g}.")
-    else:
-        assert curve is not None
-        chart, names = _by_epsilon(found, curve)
-        styles = plots.sequential_styles(names)
-        if view == HEAT:
-            _heat(found, chart, curve)
-            return
-        st.caption(f"{curve.label}, a curve for each epsilon.")
-    curve_chart.show(found, chart, "observation-ratio", styles=styles)
-    curve_chart.numbers(found, chart, "observation-ratio-numbers")
-
-
-def _by_epsilon(found: Found, curve: Curve) -> tuple[Chart, list[str]]:
-    """One mechanism with a series for each epsilon, beside the lines."""
-    plan = found.plan
-    names = {epsilon: f"epsilon = {epsilon:g}" for epsilon in plan.epsilons}
-
-    def label(mechanism: str, calibration: str, options: str, epsilon: float) -> str:
-        if (mechanism, calibration, options) == key_of(curve.spec):
-            return names.get(epsilon, "")
-        return plan.label(mechanism, calibration, options) if epsilon == float("inf") else ""
-
-    mine = plan.rows_of_metric(found.rows)
-    loss = wanted.is_on(wanted.LOSS)
-    if loss:
-        mine = summary.losses(mine)
-    return summary.chart_of(mine, label, "ratio", (*KEYS, "epsilon"), loss=loss), list(names.values())
-
-
-def _heat(found: Found, chart: Chart, curve: Curve) -> None:
-    """The means at every epsilon and ratio, and the same in a table."""
-    plan = found.plan
-    cells = chart.curves[chart.curves["series"].str.startswith("epsilon = ")] if len(chart.curves) else chart.curves
-    if cells.empty:
-        st.info("None of these points has been computed yet.")
-        return
-    form, measure = FORMS[plan.metric], MEASURES[plan.metric].label
-    title = "Loss" if chart.loss else measure
-    figure = plots.heat_map(cells, title=title, percent=form.endswith("%"), scale=controls.scale())
-    ends = cells.sort_values("mean")
-    low, high = ends.iloc[0], ends.iloc[-1]
-    said = ", ".join(
-        f"{cell['mean']:{form}} at epsilon {cell['epsilon']:g} and {cell['ratio']:.0%}" for cell in (low, high)
-    )
-    charts.show(figure, "heat-map", f"{title} of {curve.label} by epsilon and ratio, from {said}.")
-    st.caption(f"{curve.label}. {curve_chart.what(plan, loss=chart.loss)}")
-    with st.expander("The numbers"):
-        table: pd.DataFrame = cells[["epsilon", "ratio", "mean", "low", "high", "count"]]
-        charts.show_table(table, "heat-map-numbers", curve_chart.columns_of(plan))
+def draw(found: Found, view: CurveView) -> None:
+    """What is shown of the plan, then chart and numbers."""
+    st.caption(view.subtitle)
+    curve_chart.show(found, view, "heat-map" if view.kind == "heat" else view.name)
 
 
 page()

@@ -6,7 +6,7 @@ import streamlit as st
 
 from obmc.errors import DataNotFoundError
 from obmc.offers import Offer
-from obmc.single import Problem, Run, Setting, find_problem
+from obmc.single import Problem, Run, Setting, find_problem, known_matrices, matrices
 from pages.parts import controls, data_offer, facts, guarantee_card, ledger_card, likes, pictures, scores, waiting
 
 _SHOWN = "_playground_shown"
@@ -35,14 +35,14 @@ def page() -> None:
         shown = st.session_state[_SHOWN]
         show(find_problem(shown[1]), *shown)
     else:
-        pictures.show(problem, pictures.of_problem(problem, setting.alpha), setting.alpha)
+        pictures.show(problem, known_matrices(problem, setting.alpha), setting.alpha)
         guarantee(setting)
 
 
 def show(problem: Problem, offer: Offer, setting: Setting, run: Run, clear: float) -> None:
     """One finished run beside the score of the one without noise."""
     scores.show(offer, problem, run, clear)
-    pictures.show(problem, pictures.of_run(problem, run), setting.alpha)
+    pictures.show(problem, matrices(problem, run), setting.alpha)
     left, right = st.columns(2, gap="large")
     with left:
         guarantee(setting)

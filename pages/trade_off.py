@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from obmc.presets import PRESETS
+from obmc.views import CurveView
 from pages.parts import controls, curve_chart, explain, pinning, readings, sweeps
 from pages.parts import curve_controls as wanted
-from pages.parts.sweeps import Found
 
 
 def page() -> None:
@@ -30,7 +30,8 @@ def page() -> None:
     with picture:
         found = sweeps.find(plan)
         sweeps.offer(found)
-        curve_chart.live(plan, found, lambda now: draw(now, epsilon))
+        view = CurveView(plan, epsilon=epsilon, **wanted.looks())
+        curve_chart.live(plan, found, lambda now: curve_chart.show(now, view, view.name))
     wanted.look("epsilon")
     explain.box(
         "What the chart shows",
@@ -43,13 +44,6 @@ def page() -> None:
     readings.calibrations(plan, epsilon)
     readings.inverse(found)
     pinning.offer(plan)
-
-
-def draw(found: Found, epsilon: float) -> None:
-    """Chart and numbers."""
-    chart = curve_chart.of(found)
-    curve_chart.show(found, chart, "trade-off", marker=epsilon)
-    curve_chart.numbers(found, chart, "trade-off-numbers")
 
 
 page()

@@ -9,25 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from obmc import plots
-from obmc.single import Problem, Run
+from obmc.single import ERROR, Problem
 from pages.parts import charts
-
-SIGNS = "Observed signs"
-ERROR = "Error"
-
-
-def of_problem(problem: Problem, alpha: float) -> dict[str, np.ndarray]:
-    """The pictures that need no estimate: truth, where it is known, and observed signs."""
-    dense = problem.train.to_dense().astype(np.float32)
-    # A sign has the colour of its end of the scale, whatever alpha is.
-    signs = np.where(dense == 0, np.nan, dense * np.float32(alpha))
-    return {SIGNS: signs} if problem.truth is None else {"Truth": problem.truth, SIGNS: signs}
-
-
-def of_run(problem: Problem, run: Run) -> dict[str, np.ndarray]:
-    """The pictures of a run by title: those of its problem, the estimate, and the error where the truth is known."""
-    found = {**of_problem(problem, run.setting.alpha), "Estimate": run.estimate}
-    return found if problem.truth is None else {**found, ERROR: run.estimate - problem.truth}
 
 
 def show(problem: Problem, matrices: Mapping[str, np.ndarray], alpha: float) -> None:
@@ -38,11 +21,7 @@ def show(problem: Problem, matrices: Mapping[str, np.ndarray], alpha: float) -> 
     rows, cols = problem.train.shape
     height = 220 if columns > 2 else round(400 * min(max(rows / cols, 0.4), 1.0))
     for order, (title, matrix) in enumerate(matrices.items()):
-        found = numbers.iloc[order]
-        alt = (
-            f"{title} as a picture of {matrix.shape[0]:,} rows and {matrix.shape[1]:,} columns: {found['entries']:,} "
-            f"entries from {found['smallest']:.2f} to {found['largest']:.2f}, mean {found['mean']:.2f}."
-        )
+        alt = plots.describe_matrix(title, matrix.shape, numbers.iloc[order])
         with grid.cell():
             st.markdown(f"**{title}**")
             charts.show(plots.picture(matrix, alpha, height), f"picture-{order}", alt)
