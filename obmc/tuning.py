@@ -46,6 +46,8 @@ NOISES, NOISES_OF_LARGE, NOISES_OF_RULE = 10, 8, 3
 FILLED = 0.5
 # Small data need many folds, so that a fold's training set is nearly all of them; for large ones few are enough.
 FOLDS, FOLDS_OF_LARGE, LARGE = 10, 4, 20_000
+# Beyond this many entries one held-out fold has hundreds of thousands: its standard errors are as good as none.
+VERY_LARGE = 2_000_000
 TOLERANCE = 1e-3
 
 
@@ -148,7 +150,8 @@ def cross_validated(
     low_rank
         False: effects alone.
     folds
-        Number of folds, at least 2; None for 10, or 4 above 20,000 entries.
+        Number of folds, at least 2; None for 10, or 4 above 20,000 entries, of which above 2,000,000 entries one alone
+        is held out.
     stretches
         What the low-rank part is tried stretched by, from 1 upwards.
     step
@@ -159,14 +162,17 @@ def cross_validated(
     n = loss.n
     number = min(folds or (FOLDS if n <= LARGE else FOLDS_OF_LARGE), n)
     fold = rng.permutation(n) % number
-    parts = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(number)]
-    zeros = loss.values(np.zeros(n))
+    used = 1 if folds is None and n > VERY_LARGE else number
+    parts = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(used)]
+    held = np.flatnonzero(fold < used)
+    judged = loss.select(held)
+    zeros = judged.values(np.zeros(len(held)))
     tried: list[Candidate] = []
     count = 0
     stopped = number < 2
 
     def predict(ridge: float | None, radius: float, starts: list[FactoredOutcome | None]) -> tuple[Array, Array] | None:
-        """Held-out effects and low-rank parts, shape (n,); the folds' solutions replace ``starts``. None: stopped."""
+        """Held-out effects and low-rank parts, shape (h,); the folds' solutions replace ``starts``. None: stopped."""
         nonlocal count, stopped
         fixed, low = np.zeros(n), np.zeros(n)
         for k, (train, test) in enumerate(parts):
@@ -186,7 +192,7 @@ def cross_validated(
                 fixed[test] = outcome.effects.at(rows, cols)
             count += 1
             stopped = step is not None and step(count) is False
-        return fixed, low
+        return fixed[held], low[held]
 
     def search(structures: Iterable[tuple[float | None, float]], reference: _Scored, warm: bool) -> _Scored:
         """The best structure on a path of those that beat ``reference``; ``reference`` if none does."""
@@ -203,7 +209,7 @@ def cross_validated(
                 # The smallest radii are stretched furthest, and no further than to tau.
                 if stretch > 1.0 and stretch * radius > cset.tau:
                     break
-                losses = loss.values(cset.clip(predicted[0] + stretch * predicted[1]))
+                losses = judged.values(cset.clip(predicted[0] + stretch * predicted[1]))
                 # Held-out losses are convex in the stretch: once they rise they go on rising.
                 if lowest is not None and losses.mean() >= lowest.mean():
                     break
@@ -237,7 +243,7 @@ def cross_validated(
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """A candidate and its held-out losses, shape (n,)."""
+    """A candidate and its losses at the h held-out entries, shape (h,)."""
 
     candidate: Candidate
     losses: Array
@@ -454,4 +460,9 @@ def stretched(done: Completion, factor: float) -> Completion:
 def _norm(omega: Omega, data: Array) -> float:
     matrix = sparse.csr_array(sparse.coo_array((data, (omega.rows, omega.cols)), shape=omega.shape))
     nothing = np.zeros((omega.shape[0], 0)), np.zeros((omega.shape[1], 0))
-    return spectral_norm_bound(matrix, *nothing, slack=0.01 * float(np.sqrt(np.mean(data**2)))).value
+    # A hundredth of a typical entry; for very large data, where that takes long to reach, a hundredth of the least norm
+    # that entries of this size can have, the longer side's rows holding them all.
+    slack = 0.01 * float(np.sqrt(np.mean(data**2)))
+    if len(omega) > VERY_LARGE:
+        slack *= float(np.sqrt(len(omega) / max(omega.shape)))
+    return spectral_norm_bound(matrix, *nothing, slack=slack).value

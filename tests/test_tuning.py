@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from obmc import tuning
 from obmc.constraints import ConstraintSet
 from obmc.datasets import synthetic
 from obmc.links import Gaussian, Link, Logistic
@@ -194,6 +195,19 @@ def test_the_search_can_be_stopped_and_keeps_what_is_known() -> None:
     )
     assert seen[-1] == 25
     assert len(structure.tried) == 3
+
+
+def test_very_large_data_are_judged_on_one_fold(monkeypatch) -> None:
+    monkeypatch.setattr(tuning, "VERY_LARGE", 1_000)
+    loss, omega = drawn(effects())
+    seen: list[int] = []
+    structure = cross_validated(loss, omega, CSET, 0.0, np.random.default_rng(0), step=lambda count: seen.append(count))
+    # One solve for every candidate that is not zeros.
+    assert len(seen) == len({(one.ridge, one.radius) for one in structure.tried}) - 1
+    assert structure.chosen.ridge is not None
+    zeros = structure.tried[0]
+    assert zeros.loss == pytest.approx(LOGISTIC.potential_at_zero, rel=1e-12)
+    assert structure.chosen.gain > 2.0 * structure.chosen.standard_error > 0.0
 
 
 def test_equal_labels_give_equal_folds_and_others_others() -> None:
