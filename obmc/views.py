@@ -61,6 +61,13 @@ class Statement:
     guarantee: Guarantee | None
     refusal: str = ""
 
+    @property
+    def text(self) -> str:
+        """The statement in a line."""
+        asked = "" if math.isinf(self.epsilon) else f" at epsilon = {self.epsilon:g}"
+        said = f"refused: {self.refusal}" if self.guarantee is None else self.guarantee.headline
+        return f"{self.series}{asked}: {said}"
+
 
 class View(Protocol):
     """What all views can do. ``data`` is what ``compute`` gives."""
