@@ -11,7 +11,7 @@ from obmc import pins
 from obmc.experiments import MEASURES
 from obmc.pins import Pin
 from obmc.views import PinView, common_metrics
-from pages.parts import charts, controls, curve_chart, explain, pinning, sweeps
+from pages.parts import address, charts, controls, curve_chart, explain, pinning, sweeps
 from pages.parts.sweeps import Found
 
 
@@ -42,11 +42,9 @@ def _address() -> None:
     """The pins as one line: what the address carries."""
     with st.expander("The pins as text"):
         st.text_input(
-            "Pins",
-            key=pinning.KEY,
-            bind="query-params",
-            persist_state="session",
+            pinning.TEXT.label,
             help="All pins with their settings, as the address holds them. A text from elsewhere can be pasted here.",
+            **address.bind(pinning.TEXT),
         )
 
 
@@ -80,7 +78,7 @@ def _choose(label: str, options: tuple[str, ...], key: str, help: str) -> str:
     if st.session_state.get(key) not in options:
         # Of other pins.
         st.session_state.pop(key, None)
-    return st.selectbox(label, options, key=key, help=help, bind="query-params", persist_state="session")
+    return st.selectbox(label, options, help=help, **address.bind(address.choice(key, label, label.lower(), options)))
 
 
 def _missing(results: dict[str, Found]) -> None:

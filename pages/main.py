@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.parts import controls, projector, share
+from pages.parts import address, controls, projector, share
 
 HERE = Path(__file__).parent
 
@@ -33,8 +33,10 @@ def main() -> None:
     place = share.place()
     controls.sidebar()
     projector.enlarge()
-    controls.show_notes()
+    notes = st.container()
     page.run()
+    address.read_unknown(share.keys())
+    controls.show_notes(notes)
     share.show(place)
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 from obmc.checks import Preset
 from obmc.errors import DataNotFoundError
 from pages.parts import (
+    address,
     data_offer,
     privacy_check_attack,
     privacy_check_controls,
@@ -14,27 +15,13 @@ from pages.parts import (
     privacy_check_matrix,
     privacy_check_overview,
 )
-
-_VIEW = "look"
-OVERVIEW, ATTACK, MATRIX, GAME = "All mechanisms", "One attack", "What a reader learns", "Guess the rating"
-_VIEWS = (OVERVIEW, ATTACK, MATRIX, GAME)
+from pages.parts.privacy_check_controls import ATTACK, GAME, MATRIX, OVERVIEW, VIEW, VIEWS
 
 
 def page() -> None:
     st.title("Privacy check")
-    wanted = privacy_check_controls.take_address(_VIEWS, ATTACK)
-    if wanted is not None:
-        st.session_state[_VIEW] = wanted
-    view = st.segmented_control(
-        "What to look at",
-        _VIEWS,
-        default=OVERVIEW,
-        required=True,
-        key=_VIEW,
-        bind="query-params",
-        persist_state="session",
-        label_visibility="collapsed",
-    )
+    privacy_check_controls.take_address()
+    view = address.pick(st.segmented_control, VIEW, VIEWS, label_visibility="collapsed")
     st.caption("This page has controls of its own; those of the sidebar belong to the other pages.")
     if view == OVERVIEW:
         privacy_check_overview.show(_open)
@@ -58,7 +45,7 @@ def page() -> None:
 def _open(preset: Preset) -> None:
     """Look at one attack; a callback, so that it comes before the controls."""
     privacy_check_controls.apply(preset)
-    st.session_state[_VIEW] = ATTACK
+    st.session_state[VIEW.key] = ATTACK
 
 
 page()

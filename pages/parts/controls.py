@@ -2,113 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import re
+from dataclasses import replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from obmc import limits
-from obmc.errors import check_choice
 from obmc.offers import CALIBRATIONS, OFFERS, Offer, find_offer
 from obmc.single import Setting
+from pages.parts import address
+from pages.parts.address import Control
 
 _SETTING = "_setting"
-_NOTES = "_notes"
 _SLIDER = "eps_slider"
 
 
-@dataclass(frozen=True)
-class Control:
-    """One parameter of the address: its key there, what it is called on the page, and what it may be.
-
-    ``titles``: what a choice's values are called, on the page and, since Streamlit binds that, in the address.
-    """
-
-    key: str
-    label: str
-    bound: limits.Range | limits.Choice
-    titles: Mapping[str, str] = field(default_factory=dict)
-
-    def read(self, text: str) -> str | float:
-        """What the widget holds for a text of the address; ``ValueError`` naming what is allowed."""
-        if isinstance(self.bound, limits.Range):
-            return self.bound.parse(text)
-        known = {name.casefold(): title for value, title in self.titles.items() for name in (value, title)}
-        if text.casefold() not in known:
-            check_choice(self.bound.name, text, tuple(self.titles.values()))
-        return known[text.casefold()]
-
-    @property
-    def default(self) -> str:
-        """The default as a text."""
-        value = self.bound.default
-        return self.titles[value] if isinstance(value, str) else f"{value:g}"
-
-
-DATA = Control(
-    "data", "Data set", limits.DATA, {"synthetic": "Synthetic", "ml-100k": "MovieLens-100K", "rc": "Restaurants"}
+DATA = address.choice(
+    "data", "Data set", "data", {"synthetic": "Synthetic", "ml-100k": "MovieLens-100K", "rc": "Restaurants"}
 )
-NOISE = Control("noise", "Noise model", limits.LINK, {"logistic": "Logistic", "gaussian": "Gaussian"})
-SIGMA = Control("sigma", "Sigma, the noise's standard deviation", limits.SIGMA)
-MECHANISM = Control(
-    "mech",
-    "Mechanism",
-    limits.Choice("mechanism", tuple(OFFERS)),
-    {offer.key: offer.label for offer in OFFERS.values()},
-)
-CALIBRATION = Control(
-    "cal", "Calibration", limits.Choice("calibration", CALIBRATIONS), {"rigorous": "Rigorous", "paper": "Paper"}
-)
-EPSILON = Control("eps", "Epsilon", limits.EPSILON)
-ALPHA = Control("alpha", "Alpha, the bound of the entries", limits.ALPHA)
-RANK = Control("rank", "Rank", limits.RANK)
-RADIUS = Control("radius", "Radius, in multiples of tau", limits.RADIUS)
-RATIO = Control("obs", "Share of entries observed", limits.RATIO)
-SIZE = Control("size", "Rows and columns", limits.SIZE)
-SEED = Control("seed", "Seed", limits.SEED)
+NOISE = address.choice("noise", "Noise model", "noise model", {"logistic": "Logistic", "gaussian": "Gaussian"})
+SIGMA = address.number("sigma", "Sigma, the noise's standard deviation", limits.SIGMA)
+MECHANISM = address.choice("mech", "Mechanism", "mechanism", {offer.key: offer.label for offer in OFFERS.values()})
+CALIBRATION = address.choice("cal", "Calibration", "calibration", {name: name.capitalize() for name in CALIBRATIONS})
+EPSILON = address.number("eps", "Epsilon", limits.EPSILON)
+ALPHA = address.number("alpha", "Alpha, the bound of the entries", limits.ALPHA)
+RANK = address.number("rank", "Rank", limits.RANK)
+RADIUS = address.number("radius", "Radius, in multiples of tau", limits.RADIUS)
+RATIO = address.number("obs", "Share of entries observed", limits.RATIO)
+SIZE = address.number("size", "Rows and columns", limits.SIZE)
+SEED = address.number("seed", "Seed", limits.SEED)
 CONTROLS = (DATA, NOISE, SIGMA, MECHANISM, CALIBRATION, EPSILON, ALPHA, RANK, RADIUS, RATIO, SIZE, SEED)
 # Switches of the frame: texts that teach, and large type with a code to follow the talk.
-EXPLAIN, PROJECTOR = "explain", "projector"
+EXPLAIN = address.switch("explain", "Explain", True)
+PROJECTOR = address.switch("projector", "Projector view", False)
+SWITCHES = (EXPLAIN, PROJECTOR)
 
 
-# The address ----------------------------------------------------------------------------------------------------------
+def show_notes(place: DeltaGenerator) -> None:
+    """The sentences about the address, until a control is moved. To be called when all controls are there."""
+    for note in address.notes():
+        place.warning(as_text(note))
 
 
-def _read_address() -> None:
-    """Keep a sentence for every value of the address that its control cannot take; called before the widgets.
-
-    The widgets themselves fall back to their defaults and drop the parameter without a word; and they know a choice
-    by its title in the right case only, so another way of writing it is handed to them.
-    """
-    notes = []
-    for control in CONTROLS:
-        text = st.query_params.get(control.key)
-        if text is None:
-            continue
-        try:
-            value = control.read(text)
-        except ValueError as error:
-            notes.append(f"The address has {control.key}={text[:40]}. {error} Used instead: {control.default}.")
-            continue
-        if isinstance(value, str) and value != text:
-            st.session_state[control.key] = value
-    if notes:
-        st.session_state[_NOTES] = notes
-
-
-def show_notes() -> None:
-    """The sentences about the address, until a control is moved."""
-    for note in st.session_state.get(_NOTES, ()):
-        st.warning(as_text(note))
+# Of Markdown, and what the page would make a link of by itself.
+_SIGNS = re.compile(r"[\\`*_{}\[\]()<>#+\-!|$~:@]|(?<=www)\.", re.IGNORECASE)
 
 
 def as_text(note: str) -> str:
     """A text without Markdown: it quotes what somebody else may have written."""
-    return "".join(f"\\{sign}" if sign in "\\`*_{}[]()<>#+-!|$~:" else sign for sign in note)
-
-
-def _forget_notes() -> None:
-    st.session_state.pop(_NOTES, None)
+    return _SIGNS.sub(lambda found: f"\\{found.group()}", note)
 
 
 # Widgets --------------------------------------------------------------------------------------------------------------
@@ -116,44 +59,23 @@ def _forget_notes() -> None:
 
 def _shared(control: Control, help: str) -> dict:
     """What all shared widgets have in common."""
-    return {
-        "label": control.label,
-        "key": control.key,
-        "bind": "query-params",
-        "persist_state": "session",
-        "on_change": _forget_notes,
-        "help": help,
-    }
-
-
-def _value_of(control: Control, title: str) -> str:
-    return next(value for value, known in control.titles.items() if known == title)
+    return {"label": control.label, "help": help, **address.bind(control)}
 
 
 def _choose(control: Control, help: str) -> str:
-    options = tuple(control.titles.values())
-    return _value_of(control, st.selectbox(options=options, **_shared(control, help)))
-
-
-def _numbers(control: Control) -> dict:
-    bound = control.bound
-    assert isinstance(bound, limits.Range)
-    kind = int if bound.whole else float
-    ends = {"min_value": kind(bound.low), "max_value": kind(bound.high)}
-    return {**ends, "value": kind(bound.default), "step": kind(bound.step)}
+    return control.value_of(st.selectbox(options=tuple(control.titles.values()), **_shared(control, help)))
 
 
 def _slide(control: Control, help: str, form: str | None = None) -> float:
-    return st.slider(format=form, **_numbers(control), **_shared(control, help))
+    return st.slider(format=form, **control.numbers, **_shared(control, help))
 
 
 def _type(control: Control, help: str, form: str | None = None) -> float:
-    return st.number_input(format=form, **_numbers(control), **_shared(control, help))
+    return st.number_input(format=form, **control.numbers, **_shared(control, help))
 
 
 def sidebar() -> None:
     """Draw the controls that all pages share and keep what they say for ``current``."""
-    _read_address()
     with st.sidebar:
         data = _choose(DATA, "Made data with a known truth, or one of the paper's two real data sets.")
         noise = _choose(
@@ -213,8 +135,8 @@ def sidebar() -> None:
             "A whole number from 0 to 2,147,483,647 that data and noise are drawn from: with the same seed and "
             "settings the numbers are the same again.",
         )
-        switch(EXPLAIN, "Explain", "Short boxes that say how to read what is on the page; off for presenters.", True)
-        switch(PROJECTOR, "Projector view", "Large type, and a QR code with the link to this view for the audience.")
+        switch(EXPLAIN, "Short boxes that say how to read what is on the page; off for presenters.")
+        switch(PROJECTOR, "Large type, and a QR code with the link to this view for the audience.")
     st.session_state[_SETTING] = Setting(
         data=data,
         noise=noise,
@@ -229,19 +151,19 @@ def sidebar() -> None:
     )
 
 
-def switch(key: str, label: str, help: str, value: bool = False) -> bool:
+def switch(control: Control, help: str) -> bool:
     """A switch that is part of the address."""
-    return st.toggle(label, value, key=key, bind="query-params", persist_state="session", help=help)
+    return st.toggle(control.label, control.default, help=help, **address.bind(control))
 
 
 def explains() -> bool:
     """Whether the boxes that teach are wanted."""
-    return bool(st.session_state.get(EXPLAIN, True))
+    return bool(st.session_state.get(EXPLAIN.key, EXPLAIN.default))
 
 
 def scale() -> float:
     """How much larger than usual figures are drawn."""
-    return 1.5 if st.session_state.get(PROJECTOR) else 1.0
+    return 1.5 if st.session_state.get(PROJECTOR.key) else 1.0
 
 
 def current() -> Setting:
@@ -251,21 +173,21 @@ def current() -> Setting:
 
 def calibration() -> str:
     """The chosen calibration."""
-    return _value_of(CALIBRATION, st.session_state[CALIBRATION.key])
+    return CALIBRATION.value_of(st.session_state[CALIBRATION.key])
 
 
 def mechanism_and_epsilon() -> tuple[Offer, Setting]:
     """The main controls of a page about one run, outside the sidebar so that a phone shows them."""
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        title = st.pills(
-            options=tuple(MECHANISM.titles.values()),
-            default=MECHANISM.default,
-            required=True,
+        title = address.pick(
+            st.pills,
+            MECHANISM,
+            tuple(MECHANISM.titles.values()),
             wrap=True,
-            **_shared(MECHANISM, "Where the noise comes in: nowhere, or at one of four places."),
+            help="Where the noise comes in: nowhere, or at one of four places.",
         )
-        offer = find_offer(_value_of(MECHANISM, title))
+        offer = find_offer(MECHANISM.value_of(title))
         fixed = offer.private and not offer.calibrated
         st.caption(f"{offer.about} It has no calibrations to choose from." if fixed else offer.about)
     with right:
@@ -297,4 +219,4 @@ def _epsilon_slider(disabled: bool, label: str = "Epsilon") -> None:
 
 def _take_slider() -> None:
     st.session_state[EPSILON.key] = st.session_state[_SLIDER]
-    _forget_notes()
+    address.forget()

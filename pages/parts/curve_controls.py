@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,46 +15,56 @@ from obmc.offers import CALIBRATIONS, OFFERS, Offer
 from obmc.plan import Curve, Plan, curves_of, metrics_for
 from obmc.presets import PRESETS, Preset, find_preset
 from obmc.views import KINDS
-from pages.parts import controls, explain
+from pages.parts import address, controls, explain
+from pages.parts.address import Control
 from pages.parts.controls import reading_epsilon
 
 _PRESET = "preset"
 _OWN = "Own settings"
-MECHANISMS, BOTH, METRIC = "mechs", "both", "metric"
-RANGE, POINTS, DRAWS = "range", "points", "draws"
-RATIOS, RATIO_DRAWS, EPSILONS, VIEW, ONE = "ratios", "reps", "epsilons", "view", "one"
-LOG_EPSILON, LOG_ERROR, LOSS, SINGLES = "logx", "logy", "loss", "single"
 VIEWS = dict(zip(("Curve per mechanism", "Curve per epsilon", "Heat map"), KINDS, strict=True))
-_MECHANISM_VIEW = next(iter(VIEWS))
 _OFFERED = {offer.label: offer for offer in OFFERS.values() if offer.key != "clear"}
 _DEFAULT = tuple(OFFERS[key].label for key in next(iter(PRESETS.values())).offers)
-_BOUND: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
-# For the link that shares a view: what it can leave out, and how the others are written in an address.
-DEFAULTS: dict[str, Any] = {
-    MECHANISMS: _DEFAULT,
-    BOTH: False,
-    METRIC: None,
-    RANGE: limits.EPSILON_RANGE,
-    POINTS: int(limits.POINTS.default),
-    DRAWS: int(limits.REPETITIONS.default),
-    RATIOS: limits.RATIO_RANGE,
-    RATIO_DRAWS: int(limits.RATIO_REPETITIONS.default),
-    EPSILONS: limits.RATIO_EPSILONS,
-    VIEW: None,
-    ONE: None,
-    LOG_EPSILON: True,
-    LOG_ERROR: True,
-    LOSS: False,
-    SINGLES: False,
-}
 
 
-def defaults(data: str) -> dict[str, Any]:
-    """``DEFAULTS`` with what depends on the data set or on what is chosen: the measure and the view."""
-    return {**DEFAULTS, METRIC: MEASURES[metrics_for(data)[0]].label, VIEW: _MECHANISM_VIEW}
+def _several(key: str, label: str, stops: tuple, default: tuple, counts: tuple[int, int], form: str) -> Control:
+    return address.stops(key, label, label, stops, default, form.format, counts)
 
 
-FORMS: dict[str, Callable[[Any], str]] = {RANGE: "{:g}".format, RATIOS: "{:.0%}".format, EPSILONS: "{:g}".format}
+def measure_of(data: str) -> Control:
+    """The measure on the vertical axis, one of those that the data set has."""
+    return address.choice("metric", "Measure", "measure", [MEASURES[name].label for name in metrics_for(data)])
+
+
+MECHANISMS = _several("mechs", "Mechanisms", tuple(_OFFERED), _DEFAULT, (0, len(_OFFERED)), "{}")
+RANGE = _several("range", "Range of epsilon", limits.CURVE_GRID, limits.EPSILON_RANGE, (2, 2), "{:g}")
+POINTS = address.number("points", "Points", limits.POINTS)
+DRAWS = address.number("draws", "Draws", limits.REPETITIONS)
+RATIOS = _several("ratios", "Range of the observation ratio", limits.RATIO_GRID, limits.RATIO_RANGE, (2, 2), "{:.0%}")
+RATIO_DRAWS = address.number("reps", "Draws", limits.RATIO_REPETITIONS)
+EPSILONS = _several(
+    "epsilons",
+    "Values of epsilon",
+    limits.CURVE_GRID,
+    limits.RATIO_EPSILONS,
+    (0, len(limits.CURVE_GRID)),
+    "{:g}",
+)
+VIEW = address.choice("view", "View", "view", tuple(VIEWS))
+BOTH = address.switch("both", "Both calibrations", False)
+LOG_EPSILON = address.switch("logx", "Logarithmic epsilon axis", True)
+LOG_ERROR = address.switch("logy", "Logarithmic error axis", True)
+LOSS = address.switch("loss", "Loss against Clear", False)
+SINGLES = address.switch("single", "Single draws", False)
+# The mechanism whose epsilons are compared: which there are depends on what is chosen.
+ONE = "one"
+
+
+def known(data: str) -> tuple[Control, ...]:
+    """All controls of these pages for a data set."""
+    return (
+        *(MECHANISMS, BOTH, measure_of(data), RANGE, POINTS, DRAWS, RATIOS, RATIO_DRAWS, EPSILONS, VIEW, _one_of(())),
+        *(LOG_EPSILON, LOG_ERROR, LOSS, SINGLES),
+    )
 
 
 # Presets --------------------------------------------------------------------------------------------------------------
@@ -81,27 +91,28 @@ def _take_preset(titles: Mapping[str, Preset]) -> None:
     preset = titles.get(st.session_state[_PRESET])
     if preset is None:
         return
+    address.forget()
     state = st.session_state
     for control in controls.CONTROLS:
         if control is not controls.MECHANISM:
-            state[control.key] = control.read(control.default)
+            state[control.key] = control.default
     state[controls.DATA.key] = controls.DATA.titles[preset.data]
     state[controls.NOISE.key] = controls.NOISE.titles[preset.noise]
     state[controls.CALIBRATION.key] = controls.CALIBRATION.titles[preset.calibrations[0]]
     state[controls.EPSILON.key] = preset.epsilon
-    state[MECHANISMS] = [OFFERS[key].label for key in preset.offers]
-    state[BOTH] = len(preset.calibrations) > 1
-    state[METRIC] = MEASURES[metrics_for(preset.data)[0]].label
-    state[LOG_ERROR], state[LOSS] = preset.log_error, False
+    state[MECHANISMS.key] = [OFFERS[key].label for key in preset.offers]
+    state[BOTH.key] = len(preset.calibrations) > 1
+    state[measure_of(preset.data).key] = MEASURES[metrics_for(preset.data)[0]].label
+    state[LOG_ERROR.key], state[LOSS.key] = preset.log_error, False
     if preset.ratios is None:
-        state[RANGE], state[POINTS], state[DRAWS] = (
+        state[RANGE.key], state[POINTS.key], state[DRAWS.key] = (
             (preset.low, preset.high),
-            int(limits.POINTS.default),
+            POINTS.default,
             preset.repetitions,
         )
     else:
-        state[RATIOS], state[RATIO_DRAWS] = preset.ratios, preset.repetitions
-        state[EPSILONS] = list(limits.RATIO_EPSILONS)
+        state[RATIOS.key], state[RATIO_DRAWS.key] = preset.ratios, preset.repetitions
+        state[EPSILONS.key] = list(limits.RATIO_EPSILONS)
 
 
 # What is compared -----------------------------------------------------------------------------------------------------
@@ -110,14 +121,13 @@ def _take_preset(titles: Mapping[str, Preset]) -> None:
 def mechanisms() -> tuple[Offer, ...]:
     """The mechanisms to compare."""
     chosen = st.pills(
-        "Mechanisms",
+        MECHANISMS.label,
         tuple(_OFFERED),
         selection_mode="multi",
-        default=_DEFAULT,
-        key=MECHANISMS,
+        default=MECHANISMS.default,
         wrap=True,
         help="What to compare, any number of them. Clear, the estimator without noise, is always drawn.",
-        **_BOUND,
+        **address.bind(MECHANISMS),
     )
     return tuple(_OFFERED[label] for label in chosen)
 
@@ -125,18 +135,18 @@ def mechanisms() -> tuple[Offer, ...]:
 def measure(data: str) -> str:
     """The measure on the vertical axis."""
     labels = {MEASURES[name].label: name for name in metrics_for(data)}
-    if st.session_state.get(METRIC) not in labels:
+    control = measure_of(data)
+    if st.session_state.get(control.key) not in labels:
         # Of another kind of data.
-        st.session_state.pop(METRIC, None)
+        st.session_state.pop(control.key, None)
     chosen = st.selectbox(
-        "Measure",
+        control.label,
         tuple(labels),
-        key=METRIC,
         help="Average relative error: the squared error in parts of the truth's size, 0 is perfect and a matrix of "
         "zeros scores 1; it needs a known truth. Sign accuracy: the share of held-out signs that are right. Area "
         "under the ROC curve: how often a positive entry is put above a negative one, 0.5 is chance. Log-loss: minus "
         "the mean log probability of the held-out signs, lower is better.",
-        **_BOUND,
+        **address.bind(control),
     )
     return labels[chosen]
 
@@ -145,7 +155,6 @@ def calibrations() -> tuple[str, ...]:
     """One calibration, the sidebar's, or both."""
     both = controls.switch(
         BOTH,
-        "Both calibrations",
         "Draw every mechanism as in the paper and as corrected, in one chart; else as the sidebar's Calibration says.",
     )
     return CALIBRATIONS if both else (controls.calibration(),)
@@ -164,17 +173,16 @@ def planned(
 def against_epsilon(offers: tuple[Offer, ...], metric: str) -> Plan:
     """The plan of a chart against epsilon; ``ValueError`` where the controls do not make one."""
     low, high = st.select_slider(
-        "Range of epsilon",
+        RANGE.label,
         limits.CURVE_GRID,
-        value=limits.EPSILON_RANGE,
-        format_func="{:g}".format,
-        key=RANGE,
+        value=RANGE.default,
+        format_func=RANGE.form,
         help="The ends of the horizontal axis, between 0.1 and 20.",
-        **_BOUND,
+        **address.bind(RANGE),
     )
     left, right = st.columns(2, gap="medium")
-    points = _whole(left, limits.POINTS, POINTS, "Points", "At most so many values of epsilon in the range, 2 to 21.")
-    draws = _draws(right, limits.REPETITIONS, DRAWS)
+    points = _whole(left, POINTS, "At most so many values of epsilon in the range, 2 to 21.")
+    draws = _draws(right, DRAWS)
     curves = curves_of(offers, calibrations())
     setting = controls.current().clear()
     return Plan(setting, curves, limits.epsilons_between(low, high, points), draws, metric)
@@ -184,26 +192,24 @@ def against_ratio(offers: tuple[Offer, ...], metric: str) -> Plan:
     """The plan of a chart against the observation ratio; ``ValueError`` where the controls do not make one."""
     kept = controls.current().data != "synthetic"
     low, high = st.select_slider(
-        "Range of the share of training ratings kept" if kept else "Range of the observation ratio",
+        "Range of the share of training ratings kept" if kept else RATIOS.label,
         limits.RATIO_GRID,
-        value=limits.RATIO_RANGE,
-        format_func="{:.0%}".format,
-        key=RATIOS,
+        value=RATIOS.default,
+        format_func=RATIOS.form,
         help="The ends of the horizontal axis, between 5 % and 95 %.",
-        **_BOUND,
+        **address.bind(RATIOS),
     )
     left, right = st.columns([2, 1], gap="medium")
     chosen = left.multiselect(
-        "Values of epsilon",
+        EPSILONS.label,
         limits.CURVE_GRID,
-        default=limits.RATIO_EPSILONS,
-        format_func="{:g}".format,
-        key=EPSILONS,
+        default=EPSILONS.default,
+        format_func=EPSILONS.form,
         help="Which values of epsilon to compute, any number of those between 0.1 and 20: the rows of the heat map and "
         "the curves of one mechanism.",
-        **_BOUND,
+        **address.bind(EPSILONS),
     )
-    draws = _draws(right, limits.RATIO_REPETITIONS, RATIO_DRAWS)
+    draws = _draws(right, RATIO_DRAWS)
     curves = curves_of(offers, calibrations())
     setting = controls.current().clear()
     if setting.is_synthetic:
@@ -214,15 +220,12 @@ def against_ratio(offers: tuple[Offer, ...], metric: str) -> Plan:
 
 def view() -> str:
     """Which of the three pictures against the observation ratio, one of ``obmc.views.KINDS``."""
-    title = st.segmented_control(
-        "View",
+    title = address.pick(
+        st.segmented_control,
+        VIEW,
         tuple(VIEWS),
-        default=_MECHANISM_VIEW,
-        required=True,
-        key=VIEW,
         help="A curve for each mechanism at one epsilon; a curve for each epsilon of one mechanism; or one mechanism's "
         "values at every epsilon and ratio as colours.",
-        **_BOUND,
     )
     return VIEWS[title]
 
@@ -240,25 +243,30 @@ def one_curve(plan: Plan) -> Curve | None:
         return None
     if st.session_state.get(ONE) not in labels:
         st.session_state.pop(ONE, None)
+    control = _one_of(labels)
     chosen = st.selectbox(
-        "Mechanism", tuple(labels), key=ONE, help="Whose values to show; one of those chosen above.", **_BOUND
+        control.label,
+        tuple(labels),
+        help="Whose values to show; one of those chosen above.",
+        **address.bind(control),
     )
     return labels[chosen]
 
 
-def _draws(place, bound: limits.Range, key: str) -> int:
+def _one_of(labels: Iterable[str]) -> Control:
+    return address.choice(ONE, "Mechanism", "mechanism", tuple(labels))
+
+
+def _draws(place, control: Control) -> int:
     return _whole(
         place,
-        bound,
-        key,
-        "Draws",
+        control,
         "Independent repetitions behind every point, each with data and noise of its own, 3 to 100.",
     )
 
 
-def _whole(place, bound: limits.Range, key: str, label: str, help: str) -> int:
-    ends = int(bound.low), int(bound.high), int(bound.default), int(bound.step)
-    return place.number_input(label, *ends, key=key, help=help, **_BOUND)
+def _whole(place, control: Control, help: str) -> int:
+    return place.number_input(control.label, **control.numbers, help=help, **address.bind(control))
 
 
 # How it is drawn ------------------------------------------------------------------------------------------------------
@@ -268,21 +276,20 @@ def look(by: str) -> None:
     """The switches of the chart."""
     with st.container(horizontal=True, gap="medium"):
         if by == "epsilon":
-            controls.switch(LOG_EPSILON, "Logarithmic epsilon axis", "Off: epsilon on a linear scale.", True)
-        controls.switch(LOG_ERROR, "Logarithmic error axis", "For errors of very different size, such as OutP's.", True)
+            controls.switch(LOG_EPSILON, "Off: epsilon on a linear scale.")
+        controls.switch(LOG_ERROR, "For errors of very different size, such as OutP's.")
         controls.switch(
             LOSS,
-            "Loss against Clear",
             "How much worse than without noise, on the same draws: the intervals of these paired differences are "
             "narrower than those of two means.",
         )
-        controls.switch(SINGLES, "Single draws", "Every repetition as a small point.")
+        controls.switch(SINGLES, "Every repetition as a small point.")
 
 
 def looks() -> dict[str, Any]:
     """How the chart is drawn, as ``obmc.views.CurveView`` takes it: the switches, wherever on the page they stand."""
 
-    def is_on(key: str) -> bool:
-        return bool(st.session_state.get(key, DEFAULTS[key]))
+    def is_on(control: Control) -> bool:
+        return bool(st.session_state.get(control.key, control.default))
 
     return {"loss": is_on(LOSS), "singles": is_on(SINGLES), "log": (is_on(LOG_EPSILON), is_on(LOG_ERROR))}

@@ -11,7 +11,7 @@ from obmc import lessons
 from obmc.experiments.jobs import BusyError
 from obmc.lessons import Numbers
 from obmc.privacy.guarantee import number
-from pages.parts import privacy_check_runs
+from pages.parts import address, controls, privacy_check_runs
 
 
 @dataclass(frozen=True)
@@ -187,32 +187,20 @@ FURTHER = (
 )
 
 LENGTHS = {"45 minutes": SHORT, "90 minutes": SHORT + FURTHER}
+LENGTH = address.choice("class", "Length of the class", "length", tuple(LENGTHS))
+SOLUTIONS = address.switch("solutions", "Show solutions", False)
 _PLACE = "solution"
 
 
 def show() -> None:
     """Choose a length; the exercises, and behind a switch their solutions."""
-    length = st.segmented_control(
-        "Length of the class",
-        tuple(LENGTHS),
-        default="45 minutes",
-        required=True,
-        key="class",
-        bind="query-params",
-        persist_state="session",
-    )
+    length = address.pick(st.segmented_control, LENGTH, tuple(LENGTHS))
     exercises = LENGTHS[length]
     st.caption(
         f"{len(exercises)} exercises, {sum(exercise.minutes for exercise in exercises)} minutes. Each is tried with "
         "this dashboard alone."
     )
-    solved = st.toggle(
-        "Show solutions",
-        key="solutions",
-        bind="query-params",
-        persist_state="session",
-        help="Every number in them is computed when it is shown.",
-    )
+    solved = controls.switch(SOLUTIONS, "Every number in them is computed when it is shown.")
     waiting = False
     for order, exercise in enumerate(exercises, 1):
         with st.container(border=True):

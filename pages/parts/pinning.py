@@ -8,22 +8,25 @@ from obmc import pins
 from obmc.pins import Pin
 from obmc.plan import Plan
 from pages.parts import controls
+from pages.parts.address import Control
 
-# The text of all pins; the page Compare binds it to the address.
-KEY = "pins"
+# The text of all pins; the page Compare binds it to the address, and says what of it cannot be read.
+TEXT = Control("pins", "Pins", "", str)
 # The measure that is compared, and the pin that is subtracted from the others.
 METRIC, BASE = "measure", "minus"
+# What of the page Compare is in the address; which measures and pins there are depends on the pins.
+CONTROLS = (TEXT, Control(METRIC, "Measure", "", str), Control(BASE, "Minus", "", str))
 _MESSAGE = "_pin_message"
 
 
 def kept() -> tuple[list[Pin], list[str]]:
     """The pins of this visitor, and what could not be read of an address."""
-    return pins.from_text(st.session_state.get(KEY) or "")
+    return pins.from_text(st.session_state.get(TEXT.key) or "")
 
 
 def keep(found: list[Pin]) -> None:
     """Keep these pins."""
-    st.session_state[KEY] = pins.to_text(found)
+    st.session_state[TEXT.key] = pins.to_text(found)
 
 
 def offer(plan: Plan) -> None:

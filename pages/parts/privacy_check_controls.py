@@ -5,7 +5,7 @@ They are this page's own: an attack wants small data, and presets set all of the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import streamlit as st
@@ -15,6 +15,8 @@ from obmc.checks import ABOUT_INSTANCES, INSTANCES, PRESETS, RUNS, Check, Preset
 from obmc.experiments.mechanisms import MechanismSpec
 from obmc.offers import OFFERS, Offer
 from obmc.privacy.audit import STATISTICS
+from pages.parts import address
+from pages.parts.address import Control
 
 _OFFERS = {offer.label: offer for offer in OFFERS.values() if offer.key not in ("effects", "clear-effects")}
 _CALIBRATIONS = {"paper": "Paper", "rigorous": "Rigorous", "displayed": "Paper, as displayed"}
@@ -22,29 +24,47 @@ _NOISES = {"logistic": "Logistic", "gaussian": "Gaussian"}
 _STATISTICS = dict(zip(STATISTICS, ("All that is let out", "The flipped entry alone"), strict=True))
 _USUAL = "Usual"
 _CHOSEN = "Attacker's choice"
-# Of the address; they are taken out of it, since the controls have parameters of their own.
-_PRESET, _OPEN = "preset", "open"
-MECHANISM, CALIBRATION, EPSILON, DATA = "attack_mech", "attack_cal", "attack_eps", "attack_data"
-NOISE, SIGMA, ALPHA, STATISTIC = "attack_noise", "attack_sigma", "attack_alpha", "attack_sees"
-ENTRY, RUNS_KEY, SEED = "attack_entry", "attack_runs", "attack_seed"
 
 
-def take_address(views: tuple[str, ...], usual: str) -> str | None:
-    """Set the controls to the preset that the address names, once; called before any of them is drawn.
+def _calibration_of(known: Collection[str]) -> Control:
+    titles = {key: title for key, title in _CALIBRATIONS.items() if key in known}
+    return address.choice("attack_cal", "Calibration", "calibration", titles)
 
-    Returns the view that the address asks for with it, ``usual`` if it asks for none of ``views``; None without preset.
-    """
-    key, wanted = st.query_params.get(_PRESET), st.query_params.get(_OPEN)
-    for name in (_PRESET, _OPEN):
-        if name in st.query_params:
-            del st.query_params[name]
-    if key is None:
-        return None
-    if key not in PRESETS:
-        st.warning(f"There is no preset of this name. There is: {', '.join(PRESETS)}.")
-        return None
-    apply(PRESETS[key])
-    return wanted if wanted in views else usual
+
+VIEWS = OVERVIEW, ATTACK, MATRIX, GAME = (
+    "All mechanisms",
+    "One attack",
+    "What a reader learns",
+    "Guess the rating",
+)
+# Of the address alone: taken out of it, since the controls have parameters of their own.
+_PRESET = address.choice("preset", "Preset", "preset", tuple(PRESETS))
+_OPEN = address.choice("open", "What to look at", "open", VIEWS)
+VIEW = address.choice("look", "What to look at", "look", VIEWS)
+MECHANISM = address.choice("attack_mech", "Mechanism", "mechanism", tuple(_OFFERS), "OutP")
+CALIBRATION = _calibration_of(_CALIBRATIONS)
+EPSILON = address.stops("attack_eps", "Epsilon", "epsilon", limits.EPSILON_GRID, limits.EPSILON.default, "{:g}".format)
+DATA = address.choice("attack_data", "Data", "data", INSTANCES)
+NOISE = address.choice("attack_noise", "Noise model of the ratings", "noise model", _NOISES)
+SIGMA = address.number("attack_sigma", "Sigma", limits.SIGMA)
+ALPHA = address.number("attack_alpha", "Alpha", limits.ALPHA)
+STATISTIC = address.choice("attack_sees", "The attacker sees", "what the attacker sees", _STATISTICS)
+RUNS_WANTED = address.choice("attack_runs", "Runs in each world", "runs", (_USUAL, *(f"{count:,}" for count in RUNS)))
+SEED = address.number("attack_seed", "Seed", limits.SEED)
+CONTROLS = (VIEW, MECHANISM, CALIBRATION, EPSILON, DATA, NOISE, SIGMA, ALPHA, STATISTIC, RUNS_WANTED, SEED)
+# Parameters that set controls.
+SHORTCUTS = (_PRESET, _OPEN)
+ENTRY = "attack_entry"
+
+
+def take_address() -> None:
+    """Set the controls to the preset that the address names, once; called before any of them is drawn."""
+    preset = address.take(_PRESET)
+    view = address.take(_OPEN)
+    if preset is None:
+        return
+    apply(PRESETS[preset])
+    st.session_state[VIEW.key] = ATTACK if view is None else view
 
 
 def apply(preset: Preset) -> None:
@@ -54,17 +74,17 @@ def apply(preset: Preset) -> None:
     calibration = check.mechanism.calibration
     st.session_state.update(
         {
-            MECHANISM: offer.label,
-            CALIBRATION: _CALIBRATIONS.get(calibration, _CALIBRATIONS["paper"]),
-            EPSILON: check.epsilon,
-            DATA: INSTANCES[check.instance],
-            NOISE: _NOISES[check.noise],
-            SIGMA: check.sigma,
-            ALPHA: check.alpha,
-            STATISTIC: _STATISTICS[check.statistic],
+            MECHANISM.key: offer.label,
+            CALIBRATION.key: _CALIBRATIONS.get(calibration, CALIBRATION.default),
+            EPSILON.key: check.epsilon,
+            DATA.key: INSTANCES[check.instance],
+            NOISE.key: _NOISES[check.noise],
+            SIGMA.key: check.sigma,
+            ALPHA.key: check.alpha,
+            STATISTIC.key: _STATISTICS[check.statistic],
             ENTRY: _CHOSEN,
-            RUNS_KEY: _USUAL,
-            SEED: check.seed,
+            RUNS_WANTED.key: _USUAL,
+            SEED.key: check.seed,
         }
     )
 
@@ -91,91 +111,76 @@ def choose() -> Check:
     """Draw the controls; ``ValueError`` where they do not make a check."""
     left, middle, right = st.columns([3, 2, 2], gap="medium")
     with left:
-        label = st.pills(
-            "Mechanism",
-            tuple(_OFFERS),
-            default="OutP",
-            required=True,
-            wrap=True,
-            **_kept(MECHANISM),
-        )
+        label = address.pick(st.pills, MECHANISM, tuple(_OFFERS), wrap=True)
         offer = _OFFERS[label]
         st.caption(offer.about)
     with middle:
         calibration = _calibration(offer)
         st.select_slider(
-            "Epsilon",
+            EPSILON.label,
             limits.EPSILON_GRID,
-            value=1.0,
-            format_func="{:g}".format,
+            value=EPSILON.default,
+            format_func=EPSILON.form,
             disabled=not offer.private,
             help="What the mechanism is asked to keep, from 0.1 to 20.",
-            **_kept(EPSILON),
+            **address.bind(EPSILON),
         )
     with right:
         titles = tuple(INSTANCES.values())
-        instance = _key_of(INSTANCES, st.selectbox("Data", titles, **_kept(DATA)))
+        instance = DATA.value_of(st.selectbox(DATA.label, titles, **address.bind(DATA)))
         st.caption(ABOUT_INSTANCES[instance])
     with st.expander("More settings"):
         return _more(offer, calibration, instance)
 
 
 def _calibration(offer: Offer) -> str:
-    known = [key for key in _CALIBRATIONS if key != "displayed" or offer.name == "ObjP"]
-    titles = [_CALIBRATIONS[key] for key in known]
-    if st.session_state.get(CALIBRATION) not in titles:
-        st.session_state[CALIBRATION] = titles[0]
-    title = st.segmented_control(
-        "Calibration",
+    control = _calibration_of({key for key in _CALIBRATIONS if key != "displayed" or offer.name == "ObjP"})
+    titles = tuple(control.titles.values())
+    if st.session_state.get(control.key) not in titles:
+        st.session_state[control.key] = titles[0]
+    title = address.pick(
+        st.segmented_control,
+        control,
         titles,
-        required=True,
         disabled=not offer.calibrated,
         help="How much noise: as in the paper, or as corrected. ObjP also as its formula is displayed in the paper.",
-        **_kept(CALIBRATION),
     )
-    return _key_of(_CALIBRATIONS, title) if offer.calibrated else ""
+    return control.value_of(title) if offer.calibrated else ""
 
 
 def _more(offer: Offer, calibration: str, instance: str) -> Check:
     first, second, third = st.columns(3, gap="medium")
     with first:
-        noise = _key_of(
-            _NOISES,
-            st.segmented_control(
-                "Noise model of the ratings", tuple(_NOISES.values()), default="Logistic", required=True, **_kept(NOISE)
-            ),
-        )
+        noise = NOISE.value_of(address.pick(st.segmented_control, NOISE, tuple(_NOISES.values())))
         sigma = limits.SIGMA.default
         if noise == "gaussian":
-            sigma = _number("Sigma", limits.SIGMA, SIGMA, "Its standard deviation, from 0.05 to 5.")
-        alpha = _number("Alpha", limits.ALPHA, ALPHA, "The bound of the entries, from 0.1 to 10.")
+            sigma = _number(SIGMA, "Its standard deviation, from 0.05 to 5.")
+        alpha = _number(ALPHA, "The bound of the entries, from 0.1 to 10.")
     with second:
-        sees = st.segmented_control(
-            "The attacker sees",
+        sees = address.pick(
+            st.segmented_control,
+            STATISTIC,
             tuple(_STATISTICS.values()),
-            default=_STATISTICS[STATISTICS[0]],
-            required=True,
             help="All that leaves the mechanism, reduced to the number that tells the two worlds apart best; or the "
             "released matrix at one place.",
-            **_kept(STATISTIC),
         )
         runs = st.selectbox(
-            "Runs in each world",
-            (_USUAL, *(f"{count:,}" for count in RUNS)),
+            RUNS_WANTED.label,
+            tuple(RUNS_WANTED.titles),
             help="The usual number takes a few seconds. The more, the larger the epsilon that can be shown.",
-            **_kept(RUNS_KEY),
+            **address.bind(RUNS_WANTED),
         )
     with third:
-        seed = st.number_input("Seed", 0, int(limits.SEED.high), 0, 1, help="Of data and noise.", **_kept(SEED))
+        seed = st.number_input(SEED.label, **SEED.numbers, help="Of data and noise.", **address.bind(SEED))
         spec = MechanismSpec(offer.name, calibration, offer.options)
         base = Check(
             mechanism=spec,
-            epsilon=float(st.session_state[EPSILON]) if offer.private else limits.EPSILON.default,
+            epsilon=float(st.session_state[EPSILON.key]) if offer.private else limits.EPSILON.default,
             instance=instance,
             noise=noise,
             sigma=sigma,
             alpha=alpha,
-            statistic=_key_of(_STATISTICS, sees),
+            statistic=STATISTIC.value_of(sees),
             entry=None,
             runs=None if runs == _USUAL else int(runs.replace(",", "")),
             seed=int(seed),
@@ -201,25 +206,15 @@ def _with_entry(base: Check) -> Check:
     chosen = st.selectbox(
         "Rating to flip",
         (_CHOSEN, *places),
+        key=ENTRY,
+        persist_state="session",
         help=f"Left to the attacker: {own}.",
-        **_kept(ENTRY, bound=False),
     )
     return base if chosen == _CHOSEN else replace(base, entry=places[chosen])
 
 
-def _number(label: str, bound: limits.Range, key: str, help: str) -> float:
-    return float(
-        st.number_input(label, bound.low, bound.high, bound.default, bound.step, format="%g", help=help, **_kept(key))
-    )
-
-
-def _kept(key: str, bound: bool = True) -> dict:
-    kept = {"key": key, "persist_state": "session"}
-    return {**kept, "bind": "query-params"} if bound else kept
-
-
-def _key_of(titles: dict[str, str], title: str) -> str:
-    return next(key for key, known in titles.items() if known == title)
+def _number(control: Control, help: str) -> float:
+    return float(st.number_input(control.label, **control.numbers, format="%g", help=help, **address.bind(control)))
 
 
 def about(check: Check) -> None:

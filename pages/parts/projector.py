@@ -12,5 +12,5 @@ _LARGE = "<style>html { font-size: 125% !important; }</style>"
 
 def enlarge() -> None:
     """Large type, where the switch in the sidebar says so; figures ask ``controls.scale`` themselves."""
-    if st.session_state.get(controls.PROJECTOR):
+    if st.session_state.get(controls.PROJECTOR.key):
         st.html(_LARGE)

@@ -67,8 +67,8 @@ def inverse(found: Found) -> None:
         **control.numbers,
         format="%g",
         width=260,
-        help=f"From {control.numbers['min_value']:g} to {control.numbers['max_value']:g}: the smallest epsilon whose mean is at least as good is read off "
-        "the curves, made monotone, with a 95 % interval from resampled draws.",
+        help=f"From {control.bound.low:g} to {control.bound.high:g}: the smallest epsilon whose mean is at least as "
+        "good is read off the curves, made monotone, with a 95 % interval from resampled draws.",
         **address.bind(control),
     )
     level = wanted / 100.0 if plan.metric == _PERCENT else wanted

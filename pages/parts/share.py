@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import segno
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.parts import controls, curve_controls, pinning, readings
+from pages.parts import controls, curve_controls, learn_contents, pinning, privacy_check_controls, readings
+from pages.parts.address import Control
 
 
 def place() -> DeltaGenerator:
@@ -21,7 +21,7 @@ def show(where: DeltaGenerator) -> None:
     """The link; in the projector view with its code. To be called when all controls of the page are there."""
     address = link()
     with where:
-        if st.session_state.get(controls.PROJECTOR):
+        if st.session_state.get(controls.PROJECTOR.key):
             code = segno.make(address, error="l", micro=False)
             st.image(
                 code.svg_inline(scale=6, border=3, light="#fff"), alt="QR code of the link to this view", width=260
@@ -37,31 +37,27 @@ def link() -> str:
     return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(_settings()), ""))
 
 
+def known() -> tuple[Control, ...]:
+    """All that an address may hold, of any page, and that a control has."""
+    return (
+        *(*controls.CONTROLS, *controls.SWITCHES),
+        *curve_controls.known(controls.current().data),
+        *(*readings.CONTROLS, *pinning.CONTROLS),
+        *(*privacy_check_controls.CONTROLS, *learn_contents.CONTROLS),
+    )
+
+
+def keys() -> set[str]:
+    """The names of all parameters of an address."""
+    return {control.key for control in (*known(), *privacy_check_controls.SHORTCUTS)}
+
+
 def _settings() -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
-    for control in controls.CONTROLS:
+    for control in known():
         value = st.session_state.get(control.key)
-        if value is not None and value != control.read(control.default):
-            found.append((control.key, _text(value)))
-    for key, default in curve_controls.defaults(controls.current().data).items():
-        value = st.session_state.get(key)
-        if value is not None and _plain(value) != _plain(default):
-            form = curve_controls.FORMS.get(key, _text)
-            several = value if isinstance(value, list | tuple) else [value]
-            found += [(key, form(item)) for item in several]
-    usual = {controls.EXPLAIN: True, controls.PROJECTOR: False, pinning.KEY: "", **readings.DEFAULTS}
-    for key, default in usual.items():
-        value = st.session_state.get(key)
-        if value is not None and value != default:
-            found.append((key, _text(value)))
+        several = tuple(value) if isinstance(value, list | tuple) else (value,)
+        usual = control.default if isinstance(control.default, tuple) else (control.default,)
+        if value is not None and several != usual:
+            found += [(control.key, control.form(item)) for item in several] or [(control.key, "")]
     return found
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)

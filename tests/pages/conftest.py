@@ -41,13 +41,12 @@ def runner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[JobRunne
 def open_page(runner: JobRunner) -> Open:
     """Open a page of the dashboard with these parameters in its address."""
 
-    def opened(page: str | None = None, settle: bool = True, **address: str) -> AppTest:
+    def opened(page: str | None = None, settle: bool = True, **address: str | list[str]) -> AppTest:
         at = AppTest.from_file(str(MAIN), default_timeout=PATIENCE)
-        for key, text in address.items():
-            at.query_params[key] = text
-        at.run()
+        at.query_params.update(address)
         if page is not None:
-            at.switch_page(page).run()
+            at.switch_page(page)
+        at.run()
         return settled(at) if settle else at
 
     return opened

@@ -12,7 +12,7 @@ import pytest
 from page_figures import drawn, numbers
 from streamlit.testing.v1 import AppTest
 
-from obmc import limits, single
+from obmc import single
 from obmc.datasets.registry import find_data_home
 from obmc.errors import DataNotFoundError
 from obmc.experiments import draws
@@ -134,39 +134,6 @@ def test_every_control_at_its_ends(open_page, address):
         assert address == {"obs": "0.01"} and "same sign" in at.error[0].value
     else:
         assert np.isfinite(float(scores(at)["InP"].replace(",", "")))
-
-
-@pytest.mark.parametrize(
-    ("key", "text", "kept"),
-    [
-        ("eps", "banana", limits.EPSILON.default),
-        ("eps", "0", limits.EPSILON.default),
-        ("eps", "-1", limits.EPSILON.default),
-        ("eps", "nan", limits.EPSILON.default),
-        ("eps", "inf", limits.EPSILON.default),
-        ("eps", "1e999", limits.EPSILON.default),
-        ("eps", "", limits.EPSILON.default),
-        ("alpha", "-3", limits.ALPHA.default),
-        ("rank", "1.5", limits.RANK.default),
-        ("rank", "1000000", limits.RANK.default),
-        ("obs", "0", limits.RATIO.default),
-        ("obs", "1.0001", limits.RATIO.default),
-        ("size", "100000", limits.SIZE.default),
-        ("seed", "-1", limits.SEED.default),
-        ("seed", "99999999999999999999", limits.SEED.default),
-        ("noise", "poisson", "Logistic"),
-        ("data", "../../etc/passwd", "Synthetic"),
-        ("mech", "<script>alert(1)</script>", "Clear"),
-        ("cal", "**", "Rigorous"),
-    ],
-)
-def test_a_wrong_address_is_answered_and_falls_back(open_page, key, text, kept):
-    at = open_page(PAGE, settle=False, **{"size": "20", key: text})
-    assert not at.exception
-    (warning,) = at.warning
-    said = warning.value.replace("\\", "")
-    assert said.startswith(f"The address has {key}={text[:40]}.") and "must be" in said
-    assert at.session_state[key] == kept
 
 
 def test_the_note_about_an_address_goes_when_a_control_is_moved(open_page, settle):

@@ -164,11 +164,6 @@ def test_missing_data_are_offered(open_page, empty_data_home):
     assert not at.exception
 
 
-def test_an_unknown_preset_is_answered(open_page, fast):
-    at = open_page(PAGE, settle=False, preset="<b>nothing</b>")
-    assert any("There is no preset of this name" in warning.value for warning in at.warning)
-
-
 def test_what_a_mechanism_refuses_is_one_sentence(open_page):
     at = open_page(PAGE, preset="outp-projected")
     # A ridge needs a matrix; whatever the combination, the page answers with a sentence.
