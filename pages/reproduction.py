@@ -7,8 +7,8 @@ import streamlit as st
 
 from obmc import plots, summary
 from obmc.experiments import MEASURES, RESULTS_VERSION
-from obmc.experiments.figures import figures, shipped_rows
-from obmc.experiments.report import check_line, series_of
+from obmc.experiments.figures import choices, figures, shipped_rows, shipped_table_1
+from obmc.experiments.report import DENSITIES, check_line, data_sets, series_of, spread_lines, varied
 from obmc.experiments.statements import HOLDS, NOT_COMPUTED, Statement, judge
 from pages.parts import charts
 
@@ -35,6 +35,8 @@ def page() -> None:
     st.header("Statement by statement")
     for found in statements():
         statement(found)
+    unprinted()
+    data()
 
 
 def chart() -> None:
@@ -86,6 +88,32 @@ def statement(found: Statement) -> None:
         if found.projected:
             st.write("With OutP's noised matrix projected on the constraint set (not protected at that epsilon):")
             charts.show_table(pd.DataFrame([check_line(check) for check in found.projected]), f"projected-{found.key}")
+
+
+def unprinted() -> None:
+    """What the choices change that the paper does not print."""
+    known = {figure.title: figure for figure in choices().values() if not shipped(figure.name).empty}
+    if not known:
+        return
+    st.header("What the paper does not print")
+    figure = known[st.selectbox("What is varied", list(known), key="choice", help="Everything else is as usual.")]
+    rows = shipped(figure.name)
+    table = varied(rows, figure.against)
+    st.markdown("\n".join(spread_lines(table)))
+    charts.show_table(table, "choices")
+    st.caption(
+        f"Means with 95 % intervals over at most {rows['repetition'].nunique()} draws, of "
+        f"{MEASURES[rows['metric'].iloc[0]].label.lower()}; seed {rows['seed'].iloc[0]}."
+    )
+
+
+def data() -> None:
+    """Table 1."""
+    table = shipped_table_1()
+    if not table.empty:
+        st.header("The data sets, Table 1")
+        charts.show_table(data_sets(table), "table-1")
+        st.caption(DENSITIES)
 
 
 page()

@@ -199,6 +199,10 @@ def _metrics(dataset: str) -> tuple[str, ...]:
     return ("are", "sign_accuracy") if dataset == "synthetic" else ("sign_accuracy", "auc", "log_loss")
 
 
+# Its name among the figures.
+TABLE = "table1"
+
+
 def table_1() -> list[dict[str, Any]]:
     """Table 1, from the data: users, items, scale, number and density of ratings, and the density that is printed.
 
@@ -245,6 +249,12 @@ def shipped_rows(name: str) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=list(FIELDS))
     return pd.read_parquet(path, columns=list(FIELDS))
+
+
+def shipped_table_1() -> pd.DataFrame:
+    """The shipped Table 1, as ``table_1`` makes it; empty if there is none."""
+    path = shipped_folder() / "table-1.parquet"
+    return pd.read_parquet(path) if path.exists() else pd.DataFrame()
 
 
 def shipped_seconds() -> dict[tuple[str, str, str, str], float]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from obmc.experiments.figures import choices, figures
+from obmc.experiments.figures import TABLE, choices, figures
 from obmc.experiments.inverse import smallest_epsilon
 from obmc.experiments.measures import find_measure
 from obmc.experiments.statements import FAILS, HOLDS, NOT_COMPUTED, OPEN, VERDICTS, Check, Statement, judge
@@ -23,6 +23,7 @@ from obmc.summary import summarise
 EPSILONS = (1.0, 4.0, 10.0)
 # How near to Clear an epsilon is asked for, by metric: of the relative error, and of sign accuracy.
 NEAR = {"are": 0.1, "sign_accuracy": 0.01}
+DENSITIES = "The density that the paper prints is that of all ratings for ML-100K and that of the training part for RC."
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,8 @@ class Report:
         The epsilon that each mechanism needs to come near to Clear.
     draws
         The number of draws by figure and series.
+    data
+        Table 1, the data sets; empty where it has not been made.
     """
 
     statements: list[Statement]
@@ -48,6 +51,7 @@ class Report:
     choices: dict[str, pd.DataFrame]
     needed: pd.DataFrame
     draws: pd.DataFrame
+    data: pd.DataFrame
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -57,13 +61,14 @@ class Report:
 
 
 def make_report(rows: Mapping[str, pd.DataFrame]) -> Report:
-    """The report of the figures' and choices' rows by their names; what is missing or empty is left out."""
+    """The report of the rows of figures, choices and Table 1 by their names; what is missing or empty is left out."""
     present = {name: table for name, table in rows.items() if not table.empty}
     shown = {name: present[name] for name in figures() if name in present}
     tables = {name: _means(table) for name, table in shown.items() if figures()[name].against == "epsilon"}
     tables |= {name: _ratio_means(table) for name, table in shown.items() if figures()[name].against == "ratio"}
-    varied = {name: _varied(present[name], choices()[name].against) for name in choices() if name in present}
-    return Report(judge(shown), tables, varied, _needed(shown), _draws(shown))
+    tried = {name: varied(present[name], choices()[name].against) for name in choices() if name in present}
+    data = data_sets(present[TABLE]) if TABLE in present else pd.DataFrame()
+    return Report(judge(shown), tables, tried, _needed(shown), _draws(shown), data)
 
 
 def series_of(mechanism: str, calibration: str, options: str) -> str:
@@ -123,8 +128,8 @@ def _ratio_means(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _varied(table: pd.DataFrame, against: str) -> pd.DataFrame:
-    """A row for each link, series and value of what is varied, a column for each epsilon."""
+def varied(table: pd.DataFrame, against: str) -> pd.DataFrame:
+    """A choice's rows as texts: a row for each link, series and value of what is varied, a column for each epsilon."""
     rows = _first_metric(table).copy()
     form = _form(str(rows["metric"].iloc[0]))
     lines = []
@@ -194,6 +199,22 @@ def _draws(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             series = series_of(mechanism, calibration, options)
             lines.append({"figure": name, "series": series, "draws": part["repetition"].nunique()})
     return pd.DataFrame(lines, columns=["figure", "series", "draws"])
+
+
+def data_sets(table: pd.DataFrame) -> pd.DataFrame:
+    """Table 1 as texts: what the files have, and beside it the density that is printed."""
+    return pd.DataFrame(
+        {
+            "data set": table["dataset"],
+            "users": [f"{value:,}" for value in table["users"]],
+            "items": [f"{value:,}" for value in table["items"]],
+            "scale": table["scale"].str.replace(" ", ", "),
+            "ratings": [f"{value:,}" for value in table["ratings"]],
+            "density": [f"{value:.1%}" for value in table["density"]],
+            "density of the training part": [f"{value:.1%}" for value in table["training_density"]],
+            "density as printed": [f"{value:.1%}" for value in table["printed_density"]],
+        }
+    )
 
 
 def _form(metric: str) -> str:
@@ -284,6 +305,8 @@ def markdown(report: Report) -> str:
         if found.projected:
             text = "With OutP's noised matrix projected on the constraint set (not protected at the printed epsilon):"
             lines += ["", text, "", *_table(pd.DataFrame([check_line(check) for check in found.projected]))]
+    if len(report.data):
+        lines += ["", "## The data sets, Table 1", "", DENSITIES, "", *_table(report.data)]
     lines += ["", "## The figures in numbers", "", "Means over the draws with their 95 % intervals."]
     for name, table in report.tables.items():
         lines += ["", f"### {_heading(name)}", "", *_table(table)]
@@ -360,11 +383,12 @@ def _table(table: pd.DataFrame) -> list[str]:
 def read_tables(folder: Path, names: Iterable[str] | None = None) -> dict[str, pd.DataFrame]:
     """The tables that ``reproduce`` wrote to a folder, Parquet or CSV, by figure; ``OSError`` if there is none."""
     found = {}
-    for name in names or (*figures(), *choices()):
-        for path in (folder / f"figure-{name}.parquet", folder / f"figure-{name}.csv"):
+    for name in names or (*figures(), *choices(), TABLE):
+        stem = "table-1" if name == TABLE else f"figure-{name}"
+        for path in (folder / f"{stem}.parquet", folder / f"{stem}.csv"):
             if path.exists():
                 found[name] = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
                 break
-    if not found:
+    if not set(found) - {TABLE}:
         raise OSError(f"there are no tables of figures in {folder}: make some with `python -m obmc reproduce`.")
     return found

@@ -202,6 +202,8 @@ def test_table_1_is_that_of_the_paper() -> None:
     # The printed density is that of the training part.
     assert round(places["training_density"], 3) == places["printed_density"] == 0.052
     assert round(places["density"], 3) == 0.065
+    shipped = pd.read_parquet(figures.shipped_folder() / "table-1.parquet")
+    pd.testing.assert_frame_equal(shipped, pd.DataFrame([movies, places]), check_dtype=False)
 
 
 def test_runs_of_two_figures_that_are_the_same_are_computed_once() -> None:

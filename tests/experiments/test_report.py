@@ -221,6 +221,7 @@ def test_the_report_has_every_statement_figure_and_choice(shipped: Report) -> No
     for found in shipped.statements:
         assert found.claim in text
         assert (found.verdict == NOT_COMPUTED) == (not set(found.figures) & set(shipped.tables))
+    assert "| MovieLens 100K | 943 | 1,682 | 1, 2, 3, 4, 5 | 100,000 | 6.3% |" in text
     assert set(shipped.choices) <= set(choices())
     assert all(len(part["choice"].unique()) >= 3 for part in shipped.choices.values())
     assert sum(shipped.verdicts.values()) == len(shipped.statements) == 16

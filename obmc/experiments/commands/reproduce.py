@@ -22,6 +22,7 @@ from obmc.experiments.commands.console import (
 from obmc.experiments.figures import (
     ORIGIN,
     PARTS,
+    TABLE,
     Figure,
     choices,
     figures,
@@ -36,7 +37,6 @@ from obmc.experiments.machine import machine
 from obmc.experiments.report import make_report, markdown, read_tables
 from obmc.experiments.sweep import FIELDS, Row, Sweep
 
-TABLE = "table1"
 CHOICES = "choices"
 FOLDER = "results"
 REPORT = "docs/reproduction.md"
