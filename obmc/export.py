@@ -11,6 +11,7 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import cache
 from importlib.metadata import version
 from textwrap import wrap
 from typing import Any
@@ -89,6 +90,7 @@ class Export:
         return f"{name}{self.ending}"
 
 
+@cache
 def _program() -> str:
     return f"obmc {version('obmc')}, results version {RESULTS_VERSION}"
 
