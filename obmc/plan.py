@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar, cast
 
 import pandas as pd
 
@@ -32,6 +33,10 @@ MAJORITY_LABEL = "Majority class"
 SYNTHETIC_METRICS = ("are", "sign_accuracy", "auc", "log_loss")
 REAL_METRICS = ("sign_accuracy", "auc", "log_loss")
 _USUAL = 2
+# What is kept in memory: a table has some thousand rows, a figure some ten kilobytes.
+PLANS, DERIVED = 32, 400
+
+Made = TypeVar("Made")
 
 
 def metrics_for(data: str) -> tuple[str, ...]:
@@ -185,7 +190,8 @@ def key_of(spec: MechanismSpec) -> tuple[str, str, str]:
 class KnownRows:
     """What of a plan is in a store, with what was found complete kept in memory. Thread-safe, for public data only.
 
-    ``size``: how many columns (a mechanism at one epsilon) are kept; each holds some hundred rows.
+    ``size``: how many columns (a mechanism at one epsilon) are kept, each some hundred rows. Of the last ``PLANS``
+    complete plans the rows are kept as one table, and ``DERIVED`` things that were made of any plan's rows.
     """
 
     def __init__(self, store: OutcomeStore | None, size: int = 2000) -> None:
@@ -194,13 +200,15 @@ class KnownRows:
         self._lock = threading.Lock()
         self._cells: OrderedDict[object, pd.DataFrame] = OrderedDict()
         self._plans: OrderedDict[Plan, pd.DataFrame] = OrderedDict()
+        self._derived: OrderedDict[Hashable, Any] = OrderedDict()
 
     def find(self, plan: Plan) -> tuple[pd.DataFrame, list[Point]]:
         """The rows that are there, and the runs that are missing."""
         with self._lock:
             whole = self._plans.get(plan)
-        if whole is not None:
-            return whole, []
+            if whole is not None:
+                self._plans.move_to_end(plan)
+                return whole, []
         frames, missing = [], []
         for spec, epsilon in plan.cells():
             frame, lacking = self._cell(plan, spec, epsilon)
@@ -211,9 +219,26 @@ class KnownRows:
         if not missing:
             with self._lock:
                 self._plans[plan] = rows
-                while len(self._plans) > 32:
+                while len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
         return rows, missing
+
+    def derived(self, plan: Plan, count: int, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What ``make`` makes of the plan's first ``count`` rows: kept under ``key``, and not made again.
+
+        Nobody may change what comes back: others get the same object.
+        """
+        name = (plan, count, key)
+        with self._lock:
+            if name in self._derived:
+                self._derived.move_to_end(name)
+                return cast(Made, self._derived[name])
+        made = make()
+        with self._lock:
+            self._derived[name] = made
+            while len(self._derived) > DERIVED:
+                self._derived.popitem(last=False)
+        return made
 
     def _cell(self, plan: Plan, spec: MechanismSpec, epsilon: float) -> tuple[pd.DataFrame, list[Point]]:
         key = (plan.setting, plan.repetitions, plan.metrics, plan.ratios, spec, epsilon)

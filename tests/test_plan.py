@@ -10,7 +10,7 @@ import pytest
 
 from obmc.experiments import MemoryStore, run
 from obmc.offers import OFFERS
-from obmc.plan import KnownRows, Plan, curves_of, expected_seconds
+from obmc.plan import DERIVED, KnownRows, Plan, curves_of, expected_seconds
 from obmc.reading import epsilon_for, needed, read
 from obmc.single import Setting
 
@@ -78,3 +78,21 @@ def test_the_odds_name_delta_where_there_is_one() -> None:
     (reading,) = read(plan.rows_of_metric(rows), plan, 1.0)
     assert reading.guarantee.delta == 1e-5
     assert "at most 2.8-fold, save for a probability of at most 0.00001 (epsilon = 1, delta" in reading.sentence
+
+
+def test_what_is_made_of_rows_is_made_once_while_there_are_no_more_of_them() -> None:
+    known, plan = KnownRows(None), PLAN
+    made: list[int] = []
+
+    def make() -> int:
+        made.append(len(made))
+        return made[-1]
+
+    assert [known.derived(plan, 5, "chart", make) for _ in range(3)] == [0, 0, 0]
+    assert known.derived(plan, 6, "chart", make) == 1
+    assert known.derived(dataclasses.replace(plan, repetitions=plan.repetitions + 1), 5, "chart", make) == 2
+    assert known.derived(plan, 5, "reading", make) == 3
+    for number in range(DERIVED):
+        known.derived(plan, 5, number, make)
+    # The oldest are forgotten, and made again.
+    assert known.derived(plan, 5, "chart", make) == len(made) - 1

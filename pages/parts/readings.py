@@ -9,6 +9,7 @@ from obmc.experiments import MEASURES
 from obmc.plan import Plan
 from obmc.reading import calibration_changes, epsilon_for, needed, read, rows_of
 from pages.parts import address, controls, explain
+from pages.parts.background import known
 from pages.parts.sweeps import Found
 
 _PERCENT = "sign_accuracy"
@@ -29,7 +30,7 @@ CONTROLS = tuple(_WANTED.values())
 def at(found: Found, epsilon: float) -> None:
     """A sentence for every curve at the marker, the best first."""
     plan = found.plan
-    readings = read(plan.rows_of_metric(found.rows), plan, epsilon)
+    readings = found.derived(("read", epsilon), lambda: read(plan.rows_of_metric(found.rows), plan, epsilon))
     st.header(f"At epsilon = {epsilon:g}")
     if not readings:
         st.info(f"No curve has points on both sides of epsilon = {epsilon:g} yet: move it, or compute what is missing.")
@@ -50,7 +51,7 @@ def at(found: Found, epsilon: float) -> None:
 
 def calibrations(plan: Plan, epsilon: float) -> None:
     """What the switch between the calibrations changes for the chosen mechanisms."""
-    changes = calibration_changes(plan, epsilon)
+    changes = known().derived(plan, 0, ("calibrations", epsilon), lambda: calibration_changes(plan, epsilon))
     if changes:
         with st.expander(f"What the rigorous calibration changes against the paper's, at epsilon = {epsilon:g}"):
             for label, text in changes.items():
@@ -72,20 +73,19 @@ def inverse(found: Found) -> None:
         **address.bind(control),
     )
     level = wanted / 100.0 if plan.metric == _PERCENT else wanted
-    rows = plan.rows_of_metric(found.rows)
-    lines = []
-    for curve in plan.private:
-        mine = rows_of(rows, curve.spec)
-        if mine["epsilon"].nunique() > 1:
-            try:
-                answer = _answer(plan, curve.label, len(mine), level, _rows=rows)
-            except ValueError:
-                continue
-            lines.append(f"- {controls.as_text(needed(answer, curve, level, plan.metric))}")
+    lines = found.derived(("needed", level), lambda: _needed(found, level))
     st.markdown("\n".join(lines) if lines else "No curve has two points with all draws yet.")
 
 
-@st.cache_data(show_spinner=False, max_entries=500)
-def _answer(plan, label, count, level, _rows):
-    curve = next(curve for curve in plan.private if curve.label == label)
-    return epsilon_for(_rows, plan, curve, level)
+def _needed(found: Found, level: float) -> list[str]:
+    plan = found.plan
+    rows = plan.rows_of_metric(found.rows)
+    lines = []
+    for curve in plan.private:
+        if rows_of(rows, curve.spec)["epsilon"].nunique() > 1:
+            try:
+                answer = epsilon_for(rows, plan, curve, level)
+            except ValueError:
+                continue
+            lines.append(f"- {controls.as_text(needed(answer, curve, level, plan.metric))}")
+    return lines

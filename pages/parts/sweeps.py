@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -13,7 +13,7 @@ from obmc.datasets import DATA_SETS, is_available
 from obmc.errors import DataNotFoundError
 from obmc.experiments.jobs import BusyError, JobStatus, duration
 from obmc.experiments.sweep import Point, Sweep
-from obmc.plan import Plan, expected_seconds
+from obmc.plan import Made, Plan, expected_seconds
 from obmc.summary import as_frame
 from pages.parts import controls, data_offer
 from pages.parts.background import browser, known, mean_seconds, runner, store_note, workers
@@ -39,6 +39,10 @@ class Found:
     def is_live(self) -> bool:
         """Whether more is to come."""
         return any(job.is_live for job in self.jobs)
+
+    def derived(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What ``make`` makes of the rows, made once for as long as there are no more of them."""
+        return known().derived(self.plan, len(self.rows), key, make)
 
     @property
     def refused(self) -> list[str]:
