@@ -503,3 +503,25 @@ def heat_map(
         "yaxis": {**_axis("Share observed", size), "type": "category", "showgrid": False},
     }
     return go.Figure({"data": [heat], "layout": {**_ground(height, size), **axes, "uirevision": title}})
+
+
+# Numbers --------------------------------------------------------------------------------------------------------------
+
+
+def numbers_of(figure: go.Figure, across: str) -> pd.DataFrame:
+    """What a figure of lines or bars draws, as a table: a column called ``across``, and one for each line or group.
+
+    Left out is what has no values to be read off, such as bands and the mark of where a slider stands.
+    """
+    drawn = [trace for trace in figure.data if trace.hoverinfo != "skip"]
+    table = pd.DataFrame({trace.name: pd.Series(list(trace.y), index=list(trace.x)) for trace in drawn})
+    if table.index.inferred_type == "string":
+        # Groups in the order of the figure.
+        table = table.loc[list(dict.fromkeys(place for trace in drawn for place in trace.x))]
+    return table.rename_axis(across).reset_index()
+
+
+def numbers_of_matrix(matrix: Array) -> pd.DataFrame:
+    """The entries of a matrix as a table, its columns by their number."""
+    table = pd.DataFrame(matrix, columns=[str(place) for place in range(matrix.shape[1])])
+    return table.rename_axis("Row").reset_index()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
@@ -185,6 +186,26 @@ def roc(audit: Audit, height: int = 400) -> go.Figure:
     layout = _layout(height, _axis("False alarms", **ends), _axis("Hits", **ends, scaleanchor="x"))
     chance = {"type": "line", "x0": 0, "y0": 0, "x1": 1, "y1": 1, "line": {"color": GRID, "width": 1}}
     return go.Figure({"data": traces, "layout": {**layout, "shapes": [chance], "hovermode": "closest"}})
+
+
+def roc_numbers(audit: Audit) -> pd.DataFrame:
+    """The attacker's ROC at round shares of false alarms: ``false_alarms``, ``hits``, ``low``, ``high`` of the band."""
+    false, true = audit.roc()
+    margin = audit.roc_margin
+    shares = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+
+    def most(limit: Array) -> Array:
+        # The largest share of hits whose share of false alarms is at most this.
+        return true[np.clip(np.searchsorted(false, limit, side="right") - 1, 0, len(true) - 1)]
+
+    return pd.DataFrame(
+        {
+            "false_alarms": shares,
+            "hits": most(shares),
+            "low": np.clip(most(shares - margin) - margin, 0.0, 1.0),
+            "high": np.clip(most(shares + margin) + margin, 0.0, 1.0),
+        }
+    )
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,11 @@ def rating_bars(counts: pd.DataFrame, threshold: float | None = None, height: in
         "x": middle.to_numpy(),
         "y": counts["count"].to_numpy(),
         "width": width,
-        "marker": {"color": [ABOVE if positive else BELOW for positive in above]},
+        # Told apart by more than colour.
+        "marker": {
+            "color": [ABOVE if positive else BELOW for positive in above],
+            "pattern": {"shape": ["/" if positive else "" for positive in above], "size": 6, "solidity": 0.35},
+        },
         "customdata": names,
         "hovertemplate": "rating %{customdata}: %{y:,}<extra></extra>",
     }

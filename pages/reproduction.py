@@ -10,7 +10,7 @@ from obmc.experiments import MEASURES, RESULTS_VERSION
 from obmc.experiments.figures import choices, figures, shipped_rows, shipped_table_1
 from obmc.experiments.report import DENSITIES, check_line, data_sets, series_of, spread_lines, varied
 from obmc.experiments.statements import HOLDS, NOT_COMPUTED, Statement, judge
-from pages.parts import charts
+from pages.parts import charts, curve_chart
 
 _CALIBRATIONS = {"Paper": "paper", "Rigorous": "rigorous"}
 
@@ -71,6 +71,9 @@ def chart() -> None:
         percent=not lower,
     )
     charts.show(picture, "reproduction", summary.describe(drawn, form))
+    both = pd.concat([drawn.curves, drawn.levels], ignore_index=True)
+    shown = both[["series", figure.against, "mean", "low", "high", "count"]].replace(float("inf"), float("nan"))
+    charts.show_numbers(shown, "reproduction-numbers", curve_chart.columns_of(metric))
     counts = drawn.curves["count"] if len(drawn.curves) else pd.Series([0])
     draws = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
     st.caption(f"Means with 95 % intervals over {draws} draws; seed {rows['seed'].iloc[0]}, version {RESULTS_VERSION}.")

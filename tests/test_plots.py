@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from obmc import plots
+from obmc import plots, plots_privacy
 from obmc.offers import OFFERS
+from obmc.plots_privacy import Curve
 
 LIGHT, DARK = "#ffffff", "#000000"
 
@@ -170,3 +171,24 @@ def test_figures_keep_their_looks_when_new_points_come():
     few = plots.curves(summary().iloc[:1], x="epsilon", titles=("Epsilon", "Error"))
     all_ = plots.curves(summary(), x="epsilon", titles=("Epsilon", "Error"))
     assert few.layout.uirevision == all_.layout.uirevision is not None
+
+
+def test_the_numbers_of_a_figure_are_those_that_it_draws():
+    x = np.array([1.0, 2.0, 4.0])
+    drawn = plots_privacy.lines(
+        [Curve("one", x, x + 1.0), Curve("other", x[:2], -x[:2])], ("Epsilon", "y"), marker=(2.0, 3.0)
+    )
+    table = plots.numbers_of(drawn, "Epsilon")
+    assert list(table.columns) == ["Epsilon", "one", "other"]
+    np.testing.assert_array_equal(table["Epsilon"], x)
+    np.testing.assert_array_equal(table["one"], x + 1.0)
+    np.testing.assert_array_equal(table["other"], [-1.0, -2.0, np.nan])
+    groups = plots_privacy.bars(["b", "a"], [("first", [1.0, 2.0]), ("second", [3.0, 4.0])], "y")
+    table = plots.numbers_of(groups, "Group")
+    assert table.to_dict("list") == {"Group": ["b", "a"], "first": [1.0, 2.0], "second": [3.0, 4.0]}
+
+
+def test_the_numbers_of_a_matrix_are_its_entries():
+    table = plots.numbers_of_matrix(np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0]]))
+    assert list(table.columns) == ["Row", "0", "1", "2"] and list(table["Row"]) == [0, 1]
+    assert table.loc[1, "2"] == 6.0 and np.isnan(table.loc[0, "1"])

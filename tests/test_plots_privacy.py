@@ -54,6 +54,18 @@ class TestRoc:
         np.testing.assert_allclose(band.y[:half], np.clip(audit.roc()[1] + audit.roc_margin, 0, 1))
         assert (event.x[1], event.y[1]) == audit.operating_point()[1]
 
+    def test_its_numbers_are_those_of_the_curve_and_its_band(self, audit):
+        false, true = audit.roc()
+        table = plots_privacy.roc_numbers(audit)
+        for row in table.itertuples():
+            assert row.hits == max(true[false <= row.false_alarms])
+            within = [
+                hits for alarms, hits in zip(false, true, strict=True) if alarms <= row.false_alarms + audit.roc_margin
+            ]
+            assert row.high == min(max(within) + audit.roc_margin, 1.0)
+            assert 0.0 <= row.low <= row.hits <= row.high <= 1.0
+        assert (table["hits"].iloc[0], table["hits"].iloc[-1]) == (max(true[false <= 0.0]), 1.0)
+
     def test_without_a_promise_there_is_no_region(self):
         data = obmc.datasets.synthetic((20, 20), ratio=0.3, rng=0).observations
         cset = obmc.ConstraintSet.for_rank((20, 20))

@@ -48,6 +48,12 @@ def show(figure: go.Figure, key: str, alt: str, *, quiet: bool = False) -> None:
     _figure(key=key, data=data, height=int(figure.layout.height or _HEIGHT))
 
 
+def show_numbers(frame: pd.DataFrame, key: str, columns: Mapping[str, Any] | None = None) -> None:
+    """The numbers of the figure above, in a box that opens."""
+    with st.expander("The numbers"):
+        show_table(frame, key, columns)
+
+
 def show_table(frame: pd.DataFrame, key: str, columns: Mapping[str, Any] | None = None) -> None:
     """The numbers of the figure above."""
     st.dataframe(frame, key=key, column_config=dict(columns or {}), hide_index=True, width="stretch")

@@ -6,15 +6,25 @@ import math
 from dataclasses import dataclass
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
-from obmc import lessons, limits, plots_privacy
+from obmc import lessons, limits, plots, plots_privacy
 from obmc.checks import PRESETS
 from obmc.experiments.jobs import BusyError
 from obmc.plots_privacy import Curve
 from obmc.privacy.audit import success_ceiling
 from obmc.privacy.guarantee import ASSUMPTIONS, number, odds
 from pages.parts import charts, learn_drawing, privacy_check_runs
+
+
+def _drawn(figure: go.Figure, key: str, across: str, alt: str) -> None:
+    """A figure, and its numbers."""
+    charts.show(figure, key, alt)
+    numbers = plots.numbers_of(figure, across)
+    number = st.column_config.NumberColumn
+    columns = {name: number(format="%.4g") for name, kind in numbers.dtypes.items() if kind.kind == "f"}
+    charts.show_numbers(numbers, f"{key}-numbers", columns)
 
 
 def completion() -> None:
@@ -65,7 +75,7 @@ def epsilon() -> None:
         )
         after = lessons.posterior(eps, prior)
         across, up = lessons.posteriors(prior)
-        charts.show(
+        _drawn(
             plots_privacy.lines(
                 [Curve("The most they can be after", across, up, "InP")],
                 ("Epsilon", "Belief"),
@@ -75,6 +85,7 @@ def epsilon() -> None:
                 height=300,
             ),
             "posterior",
+            "Epsilon",
             f"The largest belief after a release against epsilon, from a prior of {prior:.0%}: {after:.1%} at epsilon "
             f"{eps:g}.",
         )
@@ -145,9 +156,10 @@ def people() -> None:
     table = lessons.user_table(eps)
     groups = [f"{count:.0f}" for count in table["ratings"]]
     series = [("delta = 0", table["pure"]), ("delta = 0.00001", table["exact"])]
-    charts.show(
+    _drawn(
         plots_privacy.bars(groups, series, "Epsilon of a person", 320),
         "users",
+        "Number of ratings",
         "Epsilon of a person by their number of ratings: "
         + "; ".join(f"{g}: {a:.3g}, with delta {b:.3g}" for g, a, b in zip(groups, *table_values(table), strict=True)),
     )
@@ -311,7 +323,7 @@ def beyond() -> None:
         r"\tfrac{\lambda}{2}\big(\|b\|^2 + \|c\|^2\big), \quad \|L\|_* \leq \tau, \quad A' = h"
     )
     epsilons, flipped, laplace = lessons.variances()
-    charts.show(
+    _drawn(
         plots_privacy.lines(
             [
                 Curve("Randomised response (InP, InP+)", epsilons, flipped, "InP"),
@@ -322,6 +334,7 @@ def beyond() -> None:
             height=320,
         ),
         "variances",
+        "Epsilon",
         f"Variance of the noise on one label against epsilon, on logarithmic axes: randomised response from "
         f"{flipped[0]:.3g} down to {flipped[-1]:.2g}, Laplace noise from {laplace[0]:.3g} down to {laplace[-1]:.2g}.",
     )
@@ -354,7 +367,7 @@ def bounds() -> None:
     )
     shares, found = lessons.rates([math.inf, 4.0, 1.0])
     names = {math.inf: ("Without noise", "Clear"), 4.0: ("InP, epsilon = 4", "InP"), 1.0: ("InP, epsilon = 1", "")}
-    charts.show(
+    _drawn(
         plots_privacy.lines(
             [Curve(names[eps][0], shares, values, names[eps][1]) for eps, values in found.items()],
             ("Share of entries observed", "Standard rate, in parts"),
@@ -362,6 +375,7 @@ def bounds() -> None:
             height=320,
         ),
         "rates",
+        "Share of entries observed",
         "The standard rate against the share of observed entries: falling curves, "
         + "; ".join(
             f"{names[eps][0]}: {values[0]:.2f} at 5 %, {values[-1]:.2f} at 100 %" for eps, values in found.items()
@@ -397,9 +411,10 @@ def bounds() -> None:
         ("Explicit bound", [row.explicit for row in rows]),
     ]
     labels = [row.label for row in rows]
-    charts.show(
+    _drawn(
         plots_privacy.bars(labels, series, "In-sample squared error", 340),
         "in-sample",
+        "Mechanism",
         "In-sample error: "
         + "; ".join(
             f"{row.label}: measured {row.measured.value:.2f}, trivial bound {row.trivial:g}, explicit bound "

@@ -6,7 +6,7 @@ import math
 
 import streamlit as st
 
-from obmc import plots_privacy
+from obmc import plots, plots_privacy
 from obmc.checks import Check, Found, verdict
 from obmc.privacy.audit import Audit
 from obmc.privacy.guarantee import number
@@ -57,6 +57,8 @@ def _draw(check: Check, found: Found) -> None:
         names = (f"The rating is {signs[0]} (as given)", f"The rating is {signs[1]} (flipped)")
         figure = plots_privacy.worlds(run.scores, names, "Attacker's statistic", None if audit is None else audit.event)
         charts.show(figure, "worlds", _alt_worlds(run.scores, names))
+        share = st.column_config.NumberColumn(format="percent")
+        charts.show_numbers(plots.numbers_of(figure, "Statistic"), "worlds-numbers", dict.fromkeys(names, share))
         st.caption(
             f"The rating in row {row}, column {col} is {signs[0]} in one world and {signs[1]} in the other; all else "
             f"is the same. {run.done:,} of {run.runs:,} runs in each."
@@ -76,6 +78,9 @@ def _draw(check: Check, found: Found) -> None:
             )
             return
         charts.show(plots_privacy.roc(audit), "roc", _alt_roc(audit))
+        labels = {"false_alarms": "False alarms", "hits": "Hits", "low": "Band from", "high": "to"}
+        columns = {key: st.column_config.NumberColumn(label, format="percent") for key, label in labels.items()}
+        charts.show_numbers(plots_privacy.roc_numbers(audit), "roc-numbers", columns)
         st.caption(
             f"On the {audit.evaluated:,} runs in each world that judge. The band holds the true curve with "
             f"{100 * audit.confidence:g} % confidence, at all thresholds at once. A bound (cross) outside the dotted "

@@ -99,6 +99,7 @@ def _release(check: Check, dealt: Deal) -> None:
             f"{-check.alpha:g} (blue) to {check.alpha:g} (orange).",
             quiet=True,
         )
+        charts.show_numbers(plots.numbers_of_matrix(dealt.matrix), "dealt-numbers")
     st.caption(f"The released matrix. The rating is in row {row}, column {col}, where it has the value {value:.2f}.")
     if check.instance == "bridge":
         st.caption(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from obmc import plots_privacy
+from obmc import plots, plots_privacy
 from obmc.checks import Change, Check
 from obmc.privacy.guarantee import PRIVATE_VIEW
 from pages.parts import charts, privacy_check_runs
@@ -37,6 +37,7 @@ def show(check: Check) -> None:
             f"{change.entry[1]} is flipped: {change.moved} of them by more than 1 % of their range, the largest by "
             f"{change.matrix.max():.3g} of at most {2 * change.alpha:g}.",
         )
+        charts.show_numbers(plots.numbers_of_matrix(change.matrix), "change-numbers")
         st.caption(
             f"How far each entry moves when the framed rating (row {change.entry[0]}, column {change.entry[1]}) is "
             f"flipped. {change.moved:,} of {rows * cols:,} entries move by more than 1 % of their range."

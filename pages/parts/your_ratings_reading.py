@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from obmc.datasets.ratings_table import RatingsTable
 from obmc.experiments.jobs import BusyError, Call, duration
 from obmc.plots_ratings import rating_bars
 from obmc.privacy import Ledger
@@ -235,6 +236,7 @@ def understood(held: Held) -> None:
             f"{most['low']:g}.",
             quiet=True,
         )
+        show_counts(table, f"{PREFIX}histogram-numbers")
     with st.expander("How it was split and which columns were taken"):
         dialect = table.dialect
         rows = {
@@ -253,3 +255,15 @@ def understood(held: Held) -> None:
         }
         frame = pd.DataFrame({"What": list(rows), "Found": list(rows.values())}, dtype="str")
         st.dataframe(frame, key=f"{PREFIX}dialect", hide_index=True, width="stretch")
+
+
+def show_counts(table: RatingsTable, key: str) -> None:
+    """How often each rating occurs, in numbers."""
+    counts = table.histogram()
+    number = st.column_config.NumberColumn
+    columns = {
+        "low": number("From", format="%g"),
+        "high": number("to", format="%g"),
+        "count": number("Ratings", format="localized"),
+    }
+    charts.show_numbers(counts[list(columns)], key, columns)

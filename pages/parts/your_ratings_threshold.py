@@ -10,7 +10,7 @@ from obmc.datasets.ratings_table import RatingsTable
 from obmc.errors import RatingsError
 from obmc.plots_ratings import rating_bars
 from pages.parts import charts, controls
-from pages.parts.your_ratings_reading import PREFIX
+from pages.parts.your_ratings_reading import PREFIX, show_counts
 
 _SCALES: dict[str, tuple[float, float] | None] = {
     "1 to 5": (1.0, 5.0),
@@ -69,6 +69,7 @@ def choose(table: RatingsTable) -> Chosen | None:
             f"How often each rating occurs; {above / table.n_ratings:.1%} lie above {chosen.text}.",
             quiet=True,
         )
+        show_counts(table, f"{PREFIX}signs-numbers")
     return chosen
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from watching import watched
 
 ROOT = Path(__file__).parents[2]
 FLAGS = (
@@ -27,7 +27,13 @@ Visit = Callable[..., Page]
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def outgoing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the server and its workers write what they reached out for; there is no file as long as that is nothing."""
+    return tmp_path_factory.mktemp("outgoing") / "record.txt"
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, outgoing: Path) -> Iterator[str]:
     """The address of a dashboard that runs for these tests."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -39,7 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process = subprocess.Popen(
             [sys.executable, "-m", "streamlit", "run", "app.py", *options],
             cwd=ROOT,
-            env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OBMC_RESULTS": str(log.with_name("results.sqlite3"))},
+            env=watched(outgoing) | {"OBMC_RESULTS": str(log.with_name("results.sqlite3"))},
             stdout=out,
             stderr=subprocess.STDOUT,
         )

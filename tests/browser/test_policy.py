@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
+from every_page import PAGES
 from playwright.sync_api import Browser, expect
+from watching import watched
 
 pytestmark = pytest.mark.browser
 
 
-def test_no_page_is_at_odds_with_the_policy(browser: Browser, server: str) -> None:
+def test_no_page_is_at_odds_with_the_policy_and_nothing_leaves_the_machine(
+    browser: Browser, server: str, outgoing: Path
+) -> None:
     context = browser.new_context()
     page = context.new_page()
     said: list[str] = []
@@ -19,7 +27,7 @@ def test_no_page_is_at_odds_with_the_policy(browser: Browser, server: str) -> No
         page.goto(server)
         expect(page.locator("h1")).to_be_visible()
         links = [link.get_attribute("href") for link in page.get_by_test_id("stSidebarNavLink").all()]
-        assert len(links) > 1
+        assert len(links) == len(PAGES)
         for link in links:
             page.goto(f"{link}?mech=InP&size=40&obs=0.5")
             expect(page.locator("h1")).to_be_visible()
@@ -30,6 +38,23 @@ def test_no_page_is_at_odds_with_the_policy(browser: Browser, server: str) -> No
     assert not [text for text in said if "Content Security Policy" in text or "Refused to" in text]
     own = (server, server.replace("http", "ws", 1), "data:", "blob:")
     assert [url for url in asked if not url.startswith(own)] == []
+    # Neither the server from its start on, nor one of its workers.
+    assert not outgoing.exists(), outgoing.read_text()
+
+
+def test_reaching_out_would_be_noticed(tmp_path: Path) -> None:
+    record = tmp_path / "record.txt"
+    inside = "socket.create_connection(('127.0.0.1', 1), 0.1)"
+    # An address that is kept free for documentation, and a name that belongs to nobody.
+    outside = ("socket.socket().connect(('192.0.2.1', 80))", "socket.getaddrinfo('outside.invalid', 80)")
+    for tried in (inside, *outside):
+        script = f"import socket\ntry:\n    {tried}\nexcept OSError as error:\n    print(error)"
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=watched(record), capture_output=True, text=True, timeout=60, check=True
+        )
+        assert ("nothing may leave" in done.stdout) == (tried in outside), done.stdout
+        assert record.exists() == (tried in outside)
+    assert [line.split()[0] for line in record.read_text().splitlines()] == ["socket.connect", "socket.getaddrinfo"]
 
 
 def test_a_script_in_the_page_does_not_run(browser: Browser, server: str) -> None:
