@@ -29,8 +29,28 @@ async def _plotly(_: Request) -> FileResponse:
 
 def routes() -> list[Route]:
     """What is served beside the pages."""
+    return [Route(_plotly_address(), _plotly)]
+
+
+def _plotly_address() -> str:
     base = (st.get_option("server.baseUrlPath") or "").strip("/")
-    return [Route(f"/{base}{PLOTLY_PATH}" if base else PLOTLY_PATH, _plotly)]
+    return f"/{base}{PLOTLY_PATH}" if base else PLOTLY_PATH
+
+
+class EarlyCharts:
+    """Has the browser fetch plotly.js together with a page, and not only when its first chart is there."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._link = (b"link", f"<{_plotly_address()}>; rel=preload; as=script".encode())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def linked(message: Message) -> None:
+            if message["type"] == "http.response.start" and _is_page(message):
+                message = {**message, "headers": [*message["headers"], self._link]}
+            await send(message)
+
+        await self.app(scope, receive, linked if scope["type"] == "http" else send)
 
 
 class KnownBrowser:
@@ -68,4 +88,4 @@ def is_key(text: object) -> bool:
 
 def middleware() -> list[Middleware]:
     """What looks at every request."""
-    return [Middleware(KnownBrowser)]
+    return [Middleware(KnownBrowser), Middleware(EarlyCharts)]
