@@ -21,6 +21,11 @@ def read_number(text: str) -> float | int | str:
     return text
 
 
+def number_text(value: float) -> str:
+    """A number by its shortest exact digits, without the zero of a whole one: ``read_number`` gives it back."""
+    return repr(value).removesuffix(".0")
+
+
 @dataclass(frozen=True)
 class Range:
     """The numbers that a setting may take.
@@ -139,5 +144,7 @@ WANTED_ERROR = Range("wanted error", 0.0, 100.0, 1.0, 0.05)
 WANTED_AUC = Range("wanted area", 0.4, 1.0, 0.7, 0.01)
 WANTED_LOG_LOSS = Range("wanted log-loss", 0.0, 10.0, 0.65, 0.01)
 
+# Of what cannot be read of a settings file a page says so much, and how much more there is.
+SETTINGS_NOTES = 8
 # Of a ledger a page shows this many of the latest releases; the sums are of all.
 LEDGER_ROWS = 10

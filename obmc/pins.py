@@ -5,14 +5,13 @@ A pin holds settings, never numbers: whoever opens it sees the rows that its set
 
 from __future__ import annotations
 
-import tomllib
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from obmc import limits
-from obmc.experiments.seeds import canonical
-from obmc.limits import read_number
+from obmc.limits import number_text, read_number
 from obmc.offers import OFFERS, check_calibration, find_offer
 from obmc.plan import Curve, Plan, metrics_for
 from obmc.single import Setting
@@ -143,7 +142,7 @@ def to_text(pins: Iterable[Pin]) -> str:
 def _written(value: Any) -> str:
     if isinstance(value, list):
         return _LIST.join(map(_written, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return str(value) if isinstance(value, str) else number_text(value)
 
 
 def from_text(text: str) -> tuple[list[Pin], list[str]]:
@@ -167,31 +166,38 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def to_toml(pins: Iterable[Pin]) -> str:
-    """Pins as a TOML file's text, a table ``[[pins]]`` for each."""
+    """Pins as a part of a settings file, a table ``[[pins]]`` for each."""
     blocks = []
     for pin in pins:
-        # JSON's way of writing strings, numbers and lists is TOML's too.
-        blocks.append("\n".join(["[[pins]]", *(f"{key} = {canonical(value)}" for key, value in pin.to_dict().items())]))
-    return "\n\n".join(blocks) + "\n"
+        blocks.append(
+            "\n".join(["[[pins]]", *(f"{key} = {toml_value(value)}" for key, value in pin.to_dict().items())])
+        )
+    return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
-def from_toml(text: str) -> tuple[list[Pin], list[str]]:
-    """The pins of a settings file, and a sentence for each that cannot be read; ``ValueError`` where it is no TOML."""
-    try:
-        entry = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"The settings file is not valid TOML: {error}.") from None
-    tables = entry.get("pins")
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ValueError("The settings file must have a table [[pins]] for every pin.")
+def toml_value(value: Any) -> str:
+    """A text, number, switch, or a list of these, as TOML has it: as JSON does, but for signs beyond ASCII."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if not isinstance(value, str):
+        return json.dumps(value)
+    # Half of a pair of surrogates is no text, and TOML wants the last sign of ASCII escaped.
+    whole = value.encode("utf-8", "replace").decode("utf-8")
+    return json.dumps(whole, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def from_tables(tables: Iterable[Any]) -> tuple[list[Pin], list[str]]:
+    """The pins of the tables ``[[pins]]`` of a settings file, and a sentence for each that cannot be read."""
     return _read([(f"Pin {place}", table) for place, table in enumerate(tables, 1)])
 
 
-def _read(entries: list[tuple[str, dict[str, Any]]]) -> tuple[list[Pin], list[str]]:
+def _read(entries: list[tuple[str, Any]]) -> tuple[list[Pin], list[str]]:
     pins: list[Pin] = []
     notes = []
     for place, entry in entries:
         try:
+            if not isinstance(entry, dict):
+                raise ValueError("it is no table.")
             pin = Pin.from_dict(entry)
         except (ValueError, TypeError) as error:
             notes.append(f"{place} was left out: {error}")

@@ -11,7 +11,7 @@ from obmc import pins
 from obmc.experiments import MEASURES
 from obmc.pins import Pin
 from obmc.views import PinView, common_metrics
-from pages.parts import address, charts, controls, curve_chart, explain, pinning, sweeps
+from pages.parts import address, charts, controls, curve_chart, explain, pinning, sweeps, taking
 from pages.parts.sweeps import Found
 
 
@@ -34,8 +34,6 @@ def page() -> None:
         _compared(found)
         st.header("Names")
         _names(found)
-    st.header("Settings file")
-    _file(found)
 
 
 def _address() -> None:
@@ -62,7 +60,10 @@ def _compared(found: list[Pin]) -> None:
             charts.show_table(shown, "compare-numbers", curve_chart.columns_of(view.metric))
     if len(found) > 1:
         st.header("Differences")
-        _differences(view, data)
+        view = _differences(view, data)
+    if len(data):
+        missing = sum(len(result.missing) for result in results.values())
+        taking.offer(view, data, {view.name: ""}, missing=missing)
 
 
 def _measure(found: list[Pin]) -> str:
@@ -95,16 +96,18 @@ def _missing(results: dict[str, Found]) -> None:
             sweeps.start(ready[name].plan, ready[name].missing)
 
 
-def _differences(view: PinView, data: pd.DataFrame) -> None:
+def _differences(view: PinView, data: pd.DataFrame) -> PinView:
+    """The differences to a pin in a table; the view with that pin."""
     there = tuple(view.rows(data))
     if len(there) < 2:
         st.info("Two pins with results are needed for a difference.")
-        return
+        return view
     base = _choose("Minus", there, pinning.BASE, "The pin that is subtracted from all others.")
-    table = replace(view, base=base).differences(data)
+    view = replace(view, base=base)
+    table = view.differences(data)
     if table.empty:
         st.info("These pins have no epsilon in common.")
-        return
+        return view
     number = st.column_config.NumberColumn
     form = "percent" if view.metric == "sign_accuracy" else "%.4f"
     columns = {
@@ -119,6 +122,7 @@ def _differences(view: PinView, data: pd.DataFrame) -> None:
     charts.show_table(table, "differences", columns)
     better = "lower" if MEASURES[view.metric].lower_is_better else "higher"
     st.caption(f"Each pin minus {controls.as_text(base)}; {better} is better. Paired: both saw the same draws.")
+    return view
 
 
 def _names(found: list[Pin]) -> None:
@@ -149,41 +153,6 @@ def _rename(place: int, key: str) -> None:
 def _remove(place: int) -> None:
     found, _ = pinning.kept()
     del found[place]
-    pinning.keep(found)
-
-
-def _file(found: list[Pin]) -> None:
-    if found:
-        st.download_button(
-            "Save the pins as a settings file",
-            pins.to_toml(found),
-            "pins.toml",
-            "application/toml",
-            icon=":material/download:",
-            key="save-pins",
-        )
-    given = st.file_uploader(
-        "Open a settings file",
-        type="toml",
-        key="open-pins",
-        help="A file that was saved here: it takes the pins' place.",
-    )
-    if given is not None:
-        st.button("Use its pins", key="use-pins", on_click=_open, args=(given.getvalue(),))
-    for note in st.session_state.pop("_pin_notes", ()):
-        st.warning(controls.as_text(note))
-
-
-def _open(content: bytes) -> None:
-    try:
-        found, notes = pins.from_toml(content.decode("utf-8"))
-    except UnicodeDecodeError:
-        st.session_state["_pin_notes"] = ["The settings file is not text in UTF-8."]
-        return
-    except ValueError as error:
-        st.session_state["_pin_notes"] = [str(error)]
-        return
-    st.session_state["_pin_notes"] = notes
     pinning.keep(found)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.parts import address, controls, projector, share
+from pages.parts import address, controls, projector, settings_file, share
 
 HERE = Path(__file__).parent
 
@@ -37,7 +37,12 @@ def main() -> None:
     page.run()
     address.read_unknown(share.keys())
     controls.show_notes(notes)
+    name = page.url_path or settings_file.PAGES[0]
+    settings_file.show_notes(notes, name)
     share.show(place)
+    if name in settings_file.WITH_CHARTS:
+        settings_file.opener()
+    settings_file.keep(name)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,19 @@ import streamlit as st
 from obmc.errors import DataNotFoundError
 from obmc.offers import Offer
 from obmc.single import Problem, Run, Setting, find_problem, known_matrices, matrices
-from pages.parts import controls, data_offer, facts, guarantee_card, ledger_card, likes, pictures, scores, waiting
+from obmc.views import OneRun, RunView
+from pages.parts import (
+    controls,
+    data_offer,
+    facts,
+    guarantee_card,
+    ledger_card,
+    likes,
+    pictures,
+    scores,
+    taking,
+    waiting,
+)
 
 _SHOWN = "_playground_shown"
 
@@ -42,7 +54,11 @@ def page() -> None:
 def show(problem: Problem, offer: Offer, setting: Setting, run: Run, clear: float) -> None:
     """One finished run beside the score of the one without noise."""
     scores.show(offer, problem, run, clear)
-    pictures.show(problem, matrices(problem, run), setting.alpha)
+    shown = matrices(problem, run)
+    pictures.show(problem, shown, setting.alpha)
+    charts = {f"picture-{order}": title for order, title in enumerate(shown)}
+    # One run has no single draws.
+    taking.offer(RunView(offer, setting), OneRun(problem, run, clear), charts, without=("draws",))
     left, right = st.columns(2, gap="large")
     with left:
         guarantee(setting)

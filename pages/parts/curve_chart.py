@@ -11,7 +11,7 @@ from obmc.plan import Plan
 from obmc.reading import FORMS
 from obmc.summary import Chart
 from obmc.views import CurveView
-from pages.parts import charts, controls, sweeps
+from pages.parts import charts, controls, sweeps, taking
 from pages.parts.sweeps import Found
 
 _VALUES = {"mean": "Mean", "low": "95 % from", "high": "to"}
@@ -39,7 +39,7 @@ def live(plan: Plan, first: Found, draw: Draw) -> None:
 
 
 def show(found: Found, view: CurveView, key: str) -> None:
-    """Chart, caption and numbers of a view; a sentence where there is nothing to draw."""
+    """Chart, caption, numbers and files of a view; a sentence where there is nothing to draw."""
     chart = view.chart(found.rows)
     picture = view.picture(chart, controls.scale())
     if picture is None:
@@ -51,6 +51,7 @@ def show(found: Found, view: CurveView, key: str) -> None:
     st.caption(view.caption())
     with st.expander("The numbers"):
         _numbers(view, chart, f"{key}-numbers")
+    taking.offer(view, found.rows, {key: ""}, missing=len(found.missing))
 
 
 def _numbers(view: CurveView, chart: Chart, key: str) -> None:

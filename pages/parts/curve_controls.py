@@ -57,13 +57,18 @@ LOSS = address.switch("loss", "Loss against Clear", False)
 SINGLES = address.switch("single", "Single draws", False)
 # The mechanism whose epsilons are compared: which there are depends on what is chosen.
 ONE = "one"
+_LABELS = tuple(
+    curve.label
+    for calibrations in (CALIBRATIONS[:1], CALIBRATIONS)
+    for curve in curves_of((offer for offer in _OFFERED.values() if offer.private), calibrations)
+)
 
 
 def known(data: str) -> tuple[Control, ...]:
     """All controls of these pages for a data set."""
     return (
-        *(MECHANISMS, BOTH, measure_of(data), RANGE, POINTS, DRAWS, RATIOS, RATIO_DRAWS, EPSILONS, VIEW, _one_of(())),
-        *(LOG_EPSILON, LOG_ERROR, LOSS, SINGLES),
+        *(MECHANISMS, BOTH, measure_of(data), RANGE, POINTS, DRAWS, RATIOS, RATIO_DRAWS, EPSILONS, VIEW),
+        *(_one_of(_LABELS), LOG_EPSILON, LOG_ERROR, LOSS, SINGLES),
     )
 
 

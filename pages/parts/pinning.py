@@ -5,17 +5,19 @@ from __future__ import annotations
 import streamlit as st
 
 from obmc import pins
+from obmc.experiments import MEASURES
 from obmc.pins import Pin
 from obmc.plan import Plan
 from pages.parts import controls
-from pages.parts.address import Control
+from pages.parts.address import Control, choice
 
 # The text of all pins; the page Compare binds it to the address, and says what of it cannot be read.
 TEXT = Control("pins", "Pins", "", str)
 # The measure that is compared, and the pin that is subtracted from the others.
 METRIC, BASE = "measure", "minus"
-# What of the page Compare is in the address; which measures and pins there are depends on the pins.
-CONTROLS = (TEXT, Control(METRIC, "Measure", "", str), Control(BASE, "Minus", "", str))
+# What of the page Compare is in the address; which of the measures and pins there are depends on the pins.
+_MEASURE = choice(METRIC, "Measure", "measure", [measure.label for measure in MEASURES.values()])
+CONTROLS = (TEXT, _MEASURE, Control(BASE, "Minus", "", str))
 _MESSAGE = "_pin_message"
 
 

@@ -37,11 +37,11 @@ def link() -> str:
     return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(_settings()), ""))
 
 
-def known() -> tuple[Control, ...]:
-    """All that an address may hold, of any page, and that a control has."""
+def known(data: str | None = None) -> tuple[Control, ...]:
+    """All that an address may hold, of any page, and that a control has; for a data set, by default the chosen one."""
     return (
         *(*controls.CONTROLS, *controls.SWITCHES),
-        *curve_controls.known(controls.current().data),
+        *curve_controls.known(controls.current().data if data is None else data),
         *(*readings.CONTROLS, *pinning.CONTROLS),
         *(*privacy_check_controls.CONTROLS, *learn_contents.CONTROLS),
     )

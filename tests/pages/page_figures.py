@@ -15,6 +15,8 @@ def drawn(at: AppTest) -> dict[str, dict[str, Any]]:
     found = {}
     for element in at.get("bidi_component"):
         data = json.loads(element.proto.json)
+        if "figure" not in data:
+            continue
         found[data["name"]] = {**json.loads(data["figure"]), "alt": data["alt"]}
     return found
 

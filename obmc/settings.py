@@ -1,0 +1,111 @@
+"""The settings file of the dashboard: every setting of its pages as a small TOML text, written and read.
+
+What is read comes from anywhere. It is bounded in size, decoded and parsed here, and every value becomes the text that
+an address would hold: the controls of the pages then read both in one way. Nothing here runs what a file says.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from obmc import pins
+from obmc.errors import shown
+from obmc.limits import number_text
+from obmc.pins import Pin, toml_value
+
+# Some hundred times what the dashboard itself writes.
+MAX_BYTES = 200_000
+_MOST_VALUES = 100
+_KNOWN = ("page", "settings", "pins")
+
+
+@dataclass(frozen=True)
+class SettingsFile:
+    """What a settings file says.
+
+    Attributes
+    ----------
+    page
+        The page that it was saved on; "" where it does not say.
+    texts
+        The texts of each setting by its key; None where the file has no table of settings.
+    pins
+        Pinned curves; None where the file has none.
+    notes
+        A sentence for everything in it that cannot be read.
+    """
+
+    page: str
+    texts: dict[str, list[str]] | None
+    pins: list[Pin] | None
+    notes: list[str] = field(default_factory=list)
+
+
+def write(page: str, values: Mapping[str, Any], kept: Iterable[Pin] = ()) -> str:
+    """The text of a settings file: numbers, texts, switches, and tuples or lists of these, by their keys."""
+    lines = [
+        f"# Settings of the dashboard of obmc {version('obmc')}. Every page opens this file, under “Take it away”.",
+        f"page = {toml_value(page)}",
+        "",
+        "[settings]",
+    ]
+    for key, value in values.items():
+        lines.append(f"{key} = {toml_value(value)}")
+    tables = pins.to_toml(kept)
+    return "\n".join(lines) + "\n" + (f"\n{tables}" if tables else "")
+
+
+def read(content: bytes) -> SettingsFile:
+    """The settings of a file's content.
+
+    Raises
+    ------
+    ValueError
+        One sentence, where it is too large, no text in UTF-8, no TOML, or holds neither settings nor pins.
+    """
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"This is no settings file: it has {len(content):,} bytes, and one has at most {MAX_BYTES:,}.")
+    try:
+        entry = tomllib.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ValueError("This is no settings file: it is not text in UTF-8.") from None
+    except (ValueError, RecursionError) as error:
+        # Also a number of thousands of digits, and lists in lists beyond any use.
+        said = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a value is beyond all bounds"
+        raise ValueError(f"The settings file is not valid TOML: {said[:200]}.") from None
+    settings, tables, page = entry.get("settings"), entry.get("pins"), entry.get("page", "")
+    if not isinstance(settings, dict) and not isinstance(tables, list):
+        raise ValueError("This is no settings file: it has neither a table [settings] nor tables [[pins]].")
+    notes = [f"The file has {shown(key)}, which is no part of a settings file." for key in entry if key not in _KNOWN]
+    texts = None
+    if isinstance(settings, dict):
+        texts = {}
+        for key, value in settings.items():
+            found = _texts(value)
+            if found is None:
+                notes.append(f"The file has {shown(key)} with a value that no setting has. It was left out.")
+            else:
+                texts[key] = found
+    kept = None
+    if isinstance(tables, list):
+        kept, further = pins.from_tables(tables)
+        notes += further
+    return SettingsFile(page if isinstance(page, str) else "", texts, kept, notes)
+
+
+def _texts(value: Any) -> list[str] | None:
+    """The texts that an address would hold for a value; None for what is no number, text or list of these."""
+    several = value if isinstance(value, list) else [value]
+    if len(several) > _MOST_VALUES or not all(isinstance(item, str | bool | int | float) for item in several):
+        return None
+    return [_text(item) for item in several]
+
+
+def _text(value: str | float) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, str) else number_text(value)

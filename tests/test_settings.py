@@ -1,0 +1,97 @@
+"""The settings file: what is written comes back, and what comes from elsewhere is bounded, named and harmless."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as effort
+from hypothesis import strategies as st
+
+from obmc import settings
+from obmc.limits import number_text, read_number
+from obmc.pins import MAX_PINS, Pin
+from obmc.single import Setting
+
+PIN = Pin("Mine", "inp", "rigorous", Setting(), (1.0, 2.5), 3)
+
+values = st.one_of(
+    st.booleans(),
+    st.integers(-(2**63), 2**63),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=30),
+)
+
+
+def texts_of(value: Any) -> list[str]:
+    several = value if isinstance(value, list) else [value]
+    return [
+        str(item).lower() if isinstance(item, bool) else item if isinstance(item, str) else number_text(item)
+        for item in several
+    ]
+
+
+@effort(max_examples=60, deadline=None)
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,10}", fullmatch=True), st.one_of(values, st.lists(values, max_size=5))))
+def test_whatever_is_written_is_read(given_values):
+    text = settings.write("trade_off", given_values, [PIN])
+    found = settings.read(text.encode())
+    assert found.texts == {key: texts_of(value) for key, value in given_values.items()}
+    assert (found.page, found.pins, found.notes) == ("trade_off", [PIN], [])
+
+
+@effort(max_examples=60, deadline=None)
+@given(st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers()))
+def test_a_number_s_text_is_exact(value):
+    assert read_number(number_text(value)) == value
+
+
+def test_a_file_without_pins_leaves_them_alone_and_one_with_a_mark_is_read():
+    found = settings.read(b"\xef\xbb\xbf[settings]\neps = 2\n")
+    assert found.texts == {"eps": ["2"]} and found.pins is None and found.page == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "neither a table"),
+        (b"settings = 3\npins = 'x'", "neither a table"),
+        (b"[settings", "not valid TOML"),
+        (b"[settings]\nseed = " + b"9" * 5_000, "not valid TOML"),
+        (b"[settings]\na = " + b"[" * 50_000, "not valid TOML"),
+        (b"a." * 20_000 + b"b = 1", "not valid TOML|neither a table"),
+        (b"\x00\x01\x02", "not valid TOML"),
+        (b"\xff", "not text in UTF-8"),
+        (b"x" * (settings.MAX_BYTES + 1), "at most 200,000"),
+        (b"PK\x03\x04" + bytes(range(256)), "not text in UTF-8"),
+    ],
+)
+def test_what_is_no_settings_file_is_refused_in_a_sentence(content, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        settings.read(content)
+    assert len(str(caught.value)) < 300 and "\n" not in str(caught.value).strip()
+
+
+@pytest.mark.parametrize(
+    "value", ["{ a = 1 }", "1979-05-27", "07:32:00", "[[1], [2]]", "[{ a = 1 }]", str(list(range(200)))]
+)
+def test_a_value_that_no_setting_has_is_left_out(value):
+    found = settings.read(f"[settings]\neps = {value}\nseed = 3\n".encode())
+    assert found.texts == {"seed": ["3"]}
+    assert found.notes == ["The file has 'eps' with a value that no setting has. It was left out."]
+
+
+def test_numbers_that_are_none_stay_texts_for_the_controls_to_refuse():
+    found = settings.read(b"[settings]\na = inf\nb = nan\nc = true\nd = 1e300\n")
+    assert found.texts == {"a": ["inf"], "b": ["nan"], "c": ["true"], "d": ["1e+300"]}
+
+
+def test_bad_pins_and_parts_are_named_and_the_rest_stays():
+    pins = "pins = [1, 'x', { name = 'A' }, { name = 'B', mech = 'inp', eps = [1], draws = 3, shell = 'rm' }]\n"
+    found = settings.read(f"{pins}run = 'x'\npage = 7\n".encode())
+    assert found.pins == [] and found.page == "" and len(found.notes) == 5
+    assert "'run', which is no part of a settings file" in found.notes[0]
+    assert "Pin 1 was left out: it is no table." in found.notes and "'shell' is no part of a pin" in found.notes[-1]
+    many = settings.write("compare", {}, [PIN] * (MAX_PINS + 5))
+    assert len(settings.read(many.encode()).pins or []) == MAX_PINS
