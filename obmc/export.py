@@ -325,7 +325,7 @@ EXPORTS: dict[str, Export] = {
         Export(
             "settings",
             "Settings file",
-            "All settings of the page as a small text file, which opens below on any machine with this dashboard.",
+            "All settings of the dashboard as a small text file: “Open a settings file” takes it, on any machine.",
             ".toml",
             "application/toml",
             lambda exhibit: exhibit.settings.encode(),

@@ -25,7 +25,8 @@ _POLICY = (
     "base-uri 'none'; form-action 'none'"
 )
 _STYLE = """
-:root { color-scheme: light dark; }
+:root { color-scheme: light dark; background: #fff; color: #0f0f0f; }
+@media (prefers-color-scheme: dark) { :root { background: #000; color: #fff; } }
 body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 66rem; padding: 1rem; }
 h1 { font-size: 1.9rem; } h2 { font-size: 1.4rem; margin-top: 2.5rem; } h3 { font-size: 1.1rem; }
 .wide { overflow-x: auto; } figure { margin: 1.5rem 0; }
@@ -90,7 +91,7 @@ def page_of(
     if isinstance(view, PinView) and len(found := view.differences(data)):
         yield "<h2>Differences</h2>\n" + _paragraph(f"Each pin minus {view.base}. Paired: both saw the same draws.")
         yield _table(found, {"difference": FORMS[view.metric], "low": FORMS[view.metric], "high": FORMS[view.metric]})
-    yield from _guarantees(view.statements())
+    yield from _guarantees(view.statements(), view.at)
     yield "<h2>Settings and seeds</h2>\n" + _paragraph(
         f"Seed: {view.seed}. Every draw of data and noise comes from it, so the numbers can be had again. Written by "
         f"{program}."
@@ -145,19 +146,18 @@ def _cell(value: Any, form: str) -> str:
 # Guarantees -----------------------------------------------------------------------------------------------------------
 
 
-def _guarantees(statements: list[Statement]) -> Iterator[str]:
-    """For every series its statement in words at one epsilon, the middle one, and for all epsilons in a table."""
+def _guarantees(statements: list[Statement], at: float | None) -> Iterator[str]:
+    """For every series its statement in words at the epsilon nearest to ``at``, and for all epsilons in a table."""
     yield "<h2>What is guaranteed</h2>\n"
     groups: dict[str, list[Statement]] = {}
     for statement in statements:
         groups.setdefault(statement.series, []).append(statement)
     for series, group in groups.items():
         yield f"<h3>{escape(series)}</h3>\n"
-        made = [found for found in group if found.guarantee is not None]
+        made = {found.epsilon: found.guarantee for found in group if found.guarantee is not None}
         if made:
-            middle = made[len(made) // 2].guarantee
-            assert middle is not None
-            yield _card(middle)
+            middle = sorted(made)[len(made) // 2]
+            yield _card(made[middle if at is None else min(made, key=lambda epsilon: abs(math.log(epsilon / at)))])
         yield _lines(group)
     private = any(found.guarantee is not None and found.guarantee.trust != "none" for found in statements)
     if private:

@@ -48,7 +48,7 @@ class SettingsFile:
 def write(page: str, values: Mapping[str, Any], kept: Iterable[Pin] = ()) -> str:
     """The text of a settings file: numbers, texts, switches, and tuples or lists of these, by their keys."""
     lines = [
-        f"# Settings of the dashboard of obmc {version('obmc')}. Every page opens this file, under “Take it away”.",
+        f"# Settings of obmc {version('obmc')}. A page of its dashboard opens them: “Open a settings file”.",
         f"page = {toml_value(page)}",
         "",
         "[settings]",

@@ -84,6 +84,10 @@ class View(Protocol):
     def seed(self) -> str:
         """The seeds of data and noise, in words."""
 
+    @property
+    def at(self) -> float | None:
+        """The epsilon that it is read at; None for none."""
+
     def compute(self, executor: Executor | None = None) -> Any:
         """All that is drawn, computed anew; by default by worker processes on this machine."""
 
@@ -176,6 +180,10 @@ class CurveView:
     @property
     def seed(self) -> str:
         return f"{self.plan.setting.seed}"
+
+    @property
+    def at(self) -> float | None:
+        return self.epsilon
 
     def compute(self, executor: Executor | None = None) -> pd.DataFrame:
         return compute([self.plan], executor)[0]
@@ -402,6 +410,10 @@ class PinView:
     def seed(self) -> str:
         return ", ".join(f"{pin.setting.seed} ({pin.name})" for pin in self.pins)
 
+    @property
+    def at(self) -> float | None:
+        return None
+
     @cached_property
     def plans(self) -> dict[str, Plan]:
         """The plan of each pin by its name."""
@@ -519,6 +531,10 @@ class RunView:
     @property
     def seed(self) -> str:
         return f"{self.setting.seed}"
+
+    @property
+    def at(self) -> float | None:
+        return self.setting.epsilon
 
     def compute(self, executor: Executor | None = None) -> OneRun:
         with one_blas_thread():

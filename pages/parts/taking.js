@@ -11,7 +11,9 @@ async function save(button, say) {
     return;
   }
   const { format, width, height, scale } = button;
-  const drawn = await window.Plotly.toImage(box, { format, width, height, scale, setBackground: "#ffffff" });
+  // On the page the ground is that of the theme; a picture goes on paper.
+  const figure = { data: box.data, layout: { ...box.layout, paper_bgcolor: "#ffffff" } };
+  const drawn = await window.Plotly.toImage(figure, { format, width, height, scale });
   const content = await (await fetch(drawn)).blob();
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);
