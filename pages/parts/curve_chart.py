@@ -40,8 +40,9 @@ def live(plan: Plan, first: Found, draw: Draw) -> None:
 
 def show(found: Found, view: CurveView, key: str) -> None:
     """Chart, caption, numbers and files of a view; a sentence where there is nothing to draw."""
-    chart = view.chart(found.rows)
-    picture = view.picture(chart, controls.scale())
+    scale = controls.scale()
+    chart = found.derived(("chart", view), lambda: view.chart(found.rows))
+    picture = found.derived(("picture", view, scale), lambda: view.picture(chart, scale))
     if picture is None:
         st.info(
             "The first points are on their way." if found.is_live else "None of these points has been computed yet."
