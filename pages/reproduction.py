@@ -15,9 +15,15 @@ from pages.parts import charts, curve_chart
 _CALIBRATIONS = {"Paper": "paper", "Rigorous": "rigorous"}
 
 
-@st.cache_data(show_spinner=False)
+# One object for all visitors, as it is large; nobody changes it.
+@st.cache_resource(show_spinner=False)
 def shipped(name: str) -> pd.DataFrame:
     return shipped_rows(name)
+
+
+@st.cache_resource(show_spinner=False)
+def tried(name: str) -> pd.DataFrame:
+    return varied(shipped(name), choices()[name].against)
 
 
 @st.cache_resource(show_spinner=False)
@@ -101,7 +107,7 @@ def unprinted() -> None:
     st.header("What the paper does not print")
     figure = known[st.selectbox("What is varied", list(known), key="choice", help="Everything else is as usual.")]
     rows = shipped(figure.name)
-    table = varied(rows, figure.against)
+    table = tried(figure.name)
     st.markdown("\n".join(spread_lines(table)))
     charts.show_table(table, "choices")
     st.caption(
