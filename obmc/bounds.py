@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from obmc.errors import check_integer, check_number
-from obmc.links import Link, Logistic
+from obmc.links import Link
 from obmc.observations import Observations
 from obmc.privacy.noise import check_epsilon, flip_probability
 
@@ -35,8 +35,8 @@ _GRID = 513
 def flipped_steepness(link: Link, alpha: float, epsilon: float) -> float:
     """L_c = sup over |x| <= alpha of c' / (c (1 - c)), c = p + q h, p = 1/(1 + e^eps), q = 1 - 2p.
 
-    By c (1 - c) = p (1 - p) + q^2 h (1 - h). Logistic: q = tanh(eps / 2). Gaussian: the largest value on a grid,
-    improved by a bounded search between its neighbours; at x = 0 for small epsilon, at x = alpha for large.
+    By c (1 - c) = p (1 - p) + q^2 h (1 - h). Canonical link: q = tanh(eps / 2). Else: the largest value on a
+    grid, improved by a bounded search between its neighbours; at x = 0 for small epsilon, at x = alpha for large.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def flipped_steepness(link: Link, alpha: float, epsilon: float) -> float:
     bound = check_number("alpha", alpha, low=0.0, open_low=True)
     p = flip_probability(epsilon)
     q = math.tanh(min(check_epsilon("epsilon", epsilon), 700.0) / 2.0)
-    if isinstance(link, Logistic):
+    if link.is_canonical:
         return q
 
     def negative(x: float | Array) -> Array:

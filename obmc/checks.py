@@ -22,7 +22,7 @@ from obmc.datasets.registry import find_data_home
 from obmc.datasets.synthetic import synthetic
 from obmc.errors import check_choice, check_integer
 from obmc.experiments.mechanisms import CLEAR, MechanismSpec
-from obmc.links import Gaussian, Link, Logistic
+from obmc.links import LINKS, Link
 from obmc.mechanisms import Clear, GradientPerturbation, ObjectivePerturbation, OutputPerturbation
 from obmc.mechanisms.base import Mechanism
 from obmc.mechanisms.output import output_change
@@ -111,7 +111,7 @@ class Check:
 
     @property
     def link(self) -> Link:
-        return Gaussian(self.sigma) if self.noise == "gaussian" else Logistic()
+        return LINKS[self.noise](self.sigma)
 
     @property
     def made(self) -> Mechanism:
@@ -187,7 +187,7 @@ class Check:
 
 @lru_cache(maxsize=16)
 def _synthetic(noise: str, sigma: float, alpha: float, seed: int) -> Observations:
-    link: Link = Gaussian(sigma) if noise == "gaussian" else Logistic()
+    link = LINKS[noise](sigma)
     size = SYNTHETIC_SIZE
     return synthetic((size, size), 1, alpha, SYNTHETIC_RATIO, link, seed).observations
 

@@ -1,11 +1,13 @@
 """Link functions h: the probability that an entry with parameter x is observed as +1.
 
-Both links are symmetric, h(-x) = 1 - h(x), which the losses rely on.
+What losses, mechanisms, accounts and bounds need of a link they ask it for, and none of them asks which link it is.
 """
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -23,60 +25,112 @@ _NEAR = 6.0
 
 @runtime_checkable
 class Link(Protocol):
-    """A symmetric link h with all that losses, mechanisms and bounds need of it."""
+    """A link h: symmetric, h(-x) = 1 - h(x), with a smooth, positive and log-concave density h'.
+
+    From these follow what everything else relies on: h is strictly log-concave, h' is largest at 0 and falls with |x|,
+    and -log c of a flipped sign, c = p + (1 - 2p) h, is convex on a box if it is at the box's ends. What else differs
+    between links, such as where a curvature is least, each of them answers itself, in closed form and on the whole box:
+    accounts of privacy are built on it. A link derives from this class and gets what has a general form.
+    """
 
     @property
+    @abstractmethod
     def name(self) -> str: ...
 
     @property
-    def sigma(self) -> float: ...
+    def sigma(self) -> float:
+        """The scale of the noise, in the unit of the matrix: 1 for a link without a free one."""
+        return 1.0
 
+    @property
+    def is_canonical(self) -> bool:
+        """Whether -log h(Y x) = A(x) - z x, A' = h, z = (1 + Y)/2, so that a sign enters through a linear term only.
+
+        Among symmetric links that is so if log h(x) - log h(-x) = x, which is the logistic one, whatever it is called.
+        """
+        return False
+
+    @abstractmethod
     def probability(self, x: ArrayLike) -> Array:
         """h(x)."""
 
+    @abstractmethod
     def density(self, x: ArrayLike) -> Array:
         """h'(x)."""
 
+    @abstractmethod
     def log_probability(self, x: ArrayLike) -> Array:
         """log h(x)."""
 
-    def score(self, x: ArrayLike) -> Array:
-        """h'(x) / h(x), the derivative of log h."""
+    @abstractmethod
+    def quantile(self, probability: ArrayLike) -> Array:
+        """The x with h(x) = ``probability``, in (0, 1)."""
 
+    @abstractmethod
+    def score(self, x: ArrayLike) -> Array:
+        """h'(x) / h(x), the derivative of log h; falling."""
+
+    @abstractmethod
     def curvature(self, x: ArrayLike) -> Array:
-        """-(log h)''(x) > 0: both links are strictly log-concave."""
+        """-(log h)''(x) > 0."""
+
+    @abstractmethod
+    def bend(self, x: Array, probability: Array) -> Array:
+        """h''(x) / h'(x), given h(x); odd and falling."""
 
     def probability_and_density(self, x: ArrayLike) -> tuple[Array, Array]:
-        """h(x) and h'(x), cheaper together; h' to the absolute accuracy of h."""
+        """h(x) and h'(x), cheaper together where they share work; h' to the absolute accuracy of h."""
+        return self.probability(x), self.density(x)
 
     def score_and_curvature(self, x: ArrayLike) -> tuple[Array, Array]:
         """(log h)'(x) and -(log h)''(x), cheaper together; the latter to the absolute accuracy of the former."""
+        return self.score(x), self.curvature(x)
 
-    def bend(self, x: Array, probability: Array) -> Array:
-        """h''(x) / h'(x), given h(x)."""
-
+    @abstractmethod
     def potential(self, x: ArrayLike) -> Array:
-        """A(x) with A' = h; convex. A(x) - z x is the matching loss of a label z."""
+        """A(x) with A' = h, A(-inf) = 0; convex. A(x) - z x is the matching loss of a label z."""
 
     def potential_sum(self, x: Array) -> float:
         """The sum of A over all entries of x."""
+        return float(self.potential(x).sum())
 
     @property
-    def potential_at_zero(self) -> float: ...
+    @abstractmethod
+    def potential_at_zero(self) -> float:
+        """A(0)."""
 
     @property
+    @abstractmethod
     def max_density(self) -> float:
         """sup h' = h'(0), the Lipschitz constant of the matching loss's gradient."""
 
+    @property
+    @abstractmethod
+    def max_curvature(self) -> float:
+        """sup -(log h)'' over all x, the Lipschitz constant of the likelihood's gradient."""
+
+    @abstractmethod
+    def min_curvature(self, alpha: float) -> float:
+        """inf -(log h)'' over |x| <= alpha."""
+
+    @abstractmethod
+    def log_curvature_ratio(self, alpha: float) -> float:
+        """log R, R = sup over |x| <= alpha of (log h)''(x) / (log h)''(-x): 0 for the canonical link.
+
+        What one sign can change of the curvature of the likelihood, for which objective perturbation has to pay.
+        """
+
+    @abstractmethod
     def steepness(self, alpha: float) -> float:
         """L = sup over |x| <= alpha of h' / (h (1 - h))."""
 
+    @abstractmethod
     def flatness(self, alpha: float) -> float:
         """beta = sup over |x| <= alpha of h (1 - h) / h'^2."""
 
 
 @dataclass(frozen=True)
-class Logistic:
+class Logistic(Link):
     """h(x) = 1 / (1 + e^-x).
 
     All functions are finite and accurate for x in [-300, 300] at least. Source: paper, section 3.1.
@@ -87,9 +141,9 @@ class Logistic:
         return "logistic"
 
     @property
-    def sigma(self) -> float:
-        """The logistic link has no free scale; 1 by convention."""
-        return 1.0
+    def is_canonical(self) -> bool:
+        """Yes: log h(x) - log h(-x) = x."""
+        return True
 
     def probability(self, x: ArrayLike) -> Array:
         """h(x) = 1 / (1 + e^-x)."""
@@ -103,6 +157,10 @@ class Logistic:
     def log_probability(self, x: ArrayLike) -> Array:
         """log h(x) = -log(1 + e^-x)."""
         return -np.logaddexp(0.0, -np.asarray(x, dtype=np.float64))
+
+    def quantile(self, probability: ArrayLike) -> Array:
+        """log(p / (1 - p))."""
+        return special.logit(np.asarray(probability, dtype=np.float64))
 
     def score(self, x: ArrayLike) -> Array:
         """h'(x) / h(x) = h(-x)."""
@@ -151,6 +209,20 @@ class Logistic:
     def max_density(self) -> float:
         return 0.25
 
+    @property
+    def max_curvature(self) -> float:
+        """The curvature is h'."""
+        return 0.25
+
+    def min_curvature(self, alpha: float) -> float:
+        """h'(alpha)."""
+        return float(self.density(check_number("alpha", alpha, low=0.0, open_low=True)))
+
+    def log_curvature_ratio(self, alpha: float) -> float:
+        """0: the curvature h' is even."""
+        check_number("alpha", alpha, low=0.0, open_low=True)
+        return 0.0
+
     def steepness(self, alpha: float) -> float:
         """L = 1 for every alpha, since h' = h (1 - h)."""
         check_number("alpha", alpha, low=0.0, open_low=True)
@@ -163,7 +235,7 @@ class Logistic:
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Link):
     """h(x) = Phi(x / sigma), the probit link: a Gaussian noise of standard deviation sigma before the sign.
 
     Parameters
@@ -196,6 +268,10 @@ class Gaussian:
         """log h(x), by ``log_ndtr``: -804.6084420137538 at x / sigma = -40."""
         return special.log_ndtr(np.asarray(x, dtype=np.float64) / self.sigma)
 
+    def quantile(self, probability: ArrayLike) -> Array:
+        """sigma Phi^-1(p)."""
+        return self.sigma * special.ndtri(np.asarray(probability, dtype=np.float64))
+
     def score(self, x: ArrayLike) -> Array:
         """h'(x) / h(x) = r(-u) / sigma with u = x / sigma and the hazard r(u) = phi(u) / Q(u).
 
@@ -207,10 +283,6 @@ class Gaussian:
     def curvature(self, x: ArrayLike) -> Array:
         """-(log h)''(x) = r'(-u) / sigma^2, u = x / sigma, r'(u) = r(u) (r(u) - u)."""
         return _hazard_and_slope(-np.asarray(x, dtype=np.float64) / self.sigma)[1] / self.sigma**2
-
-    def probability_and_density(self, x: ArrayLike) -> tuple[Array, Array]:
-        """h and h'."""
-        return self.probability(x), self.density(x)
 
     def score_and_curvature(self, x: ArrayLike) -> tuple[Array, Array]:
         """r(-u) / sigma and r'(-u) / sigma^2 from one evaluation of the hazard, u = x / sigma."""
@@ -226,10 +298,6 @@ class Gaussian:
         values = np.asarray(x, dtype=np.float64)
         return values * self.probability(values) + self.sigma**2 * self.density(values)
 
-    def potential_sum(self, x: Array) -> float:
-        """The sum of A over all entries of x."""
-        return float(self.potential(x).sum())
-
     @property
     def potential_at_zero(self) -> float:
         return self.sigma * math.exp(-_LOG_SQRT_2PI)
@@ -237,6 +305,21 @@ class Gaussian:
     @property
     def max_density(self) -> float:
         return math.exp(-_LOG_SQRT_2PI) / self.sigma
+
+    @property
+    def max_curvature(self) -> float:
+        """1 / sigma^2, not attained: r' < 1 grows to 1."""
+        return 1.0 / self.sigma**2
+
+    def min_curvature(self, alpha: float) -> float:
+        """r'(-v) / sigma^2 at v = alpha / sigma: the hazard r is convex, so that the curvature falls with x."""
+        return float(self.curvature(check_number("alpha", alpha, low=0.0, open_low=True)))
+
+    def log_curvature_ratio(self, alpha: float) -> float:
+        """log r'(v) / r'(-v) at v = alpha / sigma; infinite where r'(-v) is 0 in double precision."""
+        bound = check_number("alpha", alpha, low=0.0, open_low=True)
+        least = self.curvature(bound)
+        return float(np.log(self.curvature(-bound)) - np.log(least)) if least > 0.0 else math.inf
 
     def steepness(self, alpha: float) -> float:
         """L = phi(v) / (sigma Phi(v) Q(v)) at v = alpha / sigma: h'/(h(1-h)) grows with |x|."""
@@ -248,6 +331,10 @@ class Gaussian:
         bound = check_number("alpha", alpha, low=0.0, open_low=True)
         product = float(self.score(bound) * self.score(-bound))
         return 1.0 / product if product > 0.0 else math.inf
+
+
+# By name: the link with noise of a scale sigma, which the logistic one ignores.
+LINKS: Mapping[str, Callable[[float], Link]] = {"logistic": lambda sigma: Logistic(), "gaussian": Gaussian}
 
 
 def _hazard(u: Array) -> Array:

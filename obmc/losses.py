@@ -13,7 +13,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from obmc.errors import check_array, check_number, check_numbers
 from obmc.links import Link
@@ -71,7 +70,7 @@ def is_convex(loss: Loss, alpha: float | None) -> bool:
 class Matching:
     """The matching (canonical) loss l(x) = A(x) - z x with A' = h: convex for every real label z, l' = h(x) - z.
 
-    With the logistic link and z = (1 + Y)/2 it is the negative log-likelihood. With noised, unbiased labels it is the
+    With the canonical link and z = (1 + Y)/2 it is the negative log-likelihood. With noised, unbiased labels it is the
     loss of the unbiased estimator (logistic) and of the rigorous Gaussian calibrations. Its curvature h'(x) does not
     depend on z: the data enter through a linear term only.
 
@@ -138,7 +137,7 @@ class Matching:
 class Likelihood:
     """The negative log-likelihood with a linear term: l(x) = -log h(Y x) + t x, Y in {-1, +1}.
 
-    Convex, since both links are log-concave. The linear term is the objective perturbation of the paper's appendix.
+    Convex, since h is log-concave. The linear term is the objective perturbation of the paper's appendix.
 
     Parameters
     ----------
@@ -178,12 +177,10 @@ class Likelihood:
 
     @property
     def max_curvature(self) -> float:
-        # Logistic: h' <= 1/4. Gaussian: r' < 1, so 1/sigma^2 is the supremum.
-        return 0.25 if self.link.name == "logistic" else 1.0 / self.link.sigma**2
+        return self.link.max_curvature
 
     def min_curvature(self, alpha: float | None) -> float:
-        # -(log h)'' is least at the end on the side of the observed sign: h' falls there, and the hazard r is convex.
-        return 0.0 if alpha is None else float(self.link.curvature(alpha))
+        return 0.0 if alpha is None else self.link.min_curvature(alpha)
 
     def values(self, x: Array) -> Array:
         plain = -self.link.log_probability(self.signs * x)
@@ -252,15 +249,15 @@ class FlippedLikelihood:
 
     @property
     def max_curvature(self) -> float:
-        return 0.25 if self.link.name == "logistic" else 1.0 / self.link.sigma**2
+        # -(log c)'' is at most (1 - 2p) h / c times -(log h)''.
+        return self.link.max_curvature
 
     def min_curvature(self, alpha: float | None) -> float:
         # The curvature as a function of u = Y x is negative left of one point and positive right of it, and least near
         # the u with h(u) = p; a fine grid around that, cut to the box, finds its least value.
         if self.flip == 0.0:
             return Likelihood(self.link, self.signs[:1]).min_curvature(alpha)
-        logistic, reach = self.link.name == "logistic", 40.0 * self.link.sigma
-        middle = float(special.logit(self.flip) if logistic else self.link.sigma * special.ndtri(self.flip))
+        middle, reach = float(self.link.quantile(self.flip)), 40.0 * self.link.sigma
         limit = math.inf if alpha is None else alpha
         low, high = max(-limit, middle - reach), min(limit, reach)
         for _ in range(2):
@@ -318,10 +315,10 @@ class FlippedLikelihood:
 def likelihood(link: Link, signs: ArrayLike) -> Loss:
     """The negative log-likelihood of unprotected signs, in its cheapest form.
 
-    For the logistic link the likelihood is the matching loss of the bits, whose evaluation needs one ``expit``.
+    For the canonical link the likelihood is the matching loss of the bits, whose evaluation needs one ``expit``.
     """
     values = _sign_vector(signs)
-    return Matching(link, (1.0 + values) / 2.0) if link.name == "logistic" else Likelihood(link, values)
+    return Matching(link, (1.0 + values) / 2.0) if link.is_canonical else Likelihood(link, values)
 
 
 def _sign_vector(values: ArrayLike) -> Array:

@@ -1,4 +1,4 @@
-"""The two links against high-precision arithmetic, far into the tails."""
+"""The links against high-precision arithmetic, far into the tails."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from obmc.links import LINKS as NAMED
 from obmc.links import Gaussian, Link, Logistic
 
 LINKS = [Logistic(), Gaussian(1.0), Gaussian(0.1), Gaussian(30.0)]
@@ -108,11 +109,12 @@ def test_derivatives_match_central_differences(link: Link) -> None:
 
 
 @pytest.mark.parametrize("link", LINKS, ids=str)
-def test_both_links_are_symmetric_and_strictly_log_concave(link: Link) -> None:
+def test_every_link_is_symmetric_with_a_log_concave_density(link: Link) -> None:
     x = np.linspace(-300.0, 300.0, 6001) * link.sigma
     assert np.abs(link.probability(x) + link.probability(-x) - 1.0).max() <= 4e-16
     assert np.allclose(link.density(x), link.density(-x), rtol=1e-12, atol=0.0)
     assert np.all(link.curvature(x[x < 30.0 * link.sigma]) > 0.0)
+    assert np.all(np.diff(link.bend(x, link.probability(x))) <= 0.0)
 
 
 @pytest.mark.parametrize("link", LINKS, ids=str)
@@ -159,6 +161,36 @@ def test_steepness_and_flatness_are_the_suprema_on_the_box(link: Link, alpha: fl
     assert link.flatness(bound) == pytest.approx(float((spread / slope**2).max()), rel=1e-9)
 
 
+@pytest.mark.parametrize("link", LINKS, ids=str)
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 4.0])
+def test_the_answers_about_the_curvature_are_those_of_a_fine_grid(link: Link, alpha: float) -> None:
+    bound = alpha * link.sigma
+    curvature = link.curvature(np.linspace(-bound, bound, 4001))
+    assert link.min_curvature(bound) == pytest.approx(float(curvature.min()), rel=1e-12)
+    assert link.log_curvature_ratio(bound) == pytest.approx(float(np.log(curvature / curvature[::-1]).max()), abs=1e-12)
+    everywhere = float(link.curvature(np.linspace(-300.0, 300.0, 60_001) * link.sigma).max())
+    assert everywhere <= link.max_curvature <= 1.001 * everywhere
+
+
+@pytest.mark.parametrize("link", LINKS, ids=str)
+def test_the_quantile_is_the_inverse(link: Link) -> None:
+    x = np.linspace(-20.0, 5.0, 26) * link.sigma
+    assert link.quantile(link.probability(x)) == pytest.approx(x, rel=1e-11, abs=1e-12 * link.sigma)
+
+
+@pytest.mark.parametrize("link", LINKS, ids=str)
+def test_canonical_means_that_the_likelihood_is_linear_in_the_sign(link: Link) -> None:
+    x = np.linspace(-3.0, 3.0, 61) * link.sigma
+    odds = link.log_probability(x) - link.log_probability(-x)
+    assert link.is_canonical == bool(np.allclose(odds, x, rtol=1e-12, atol=1e-12))
+
+
+def test_links_by_name() -> None:
+    assert {name: make(2.0) for name, make in NAMED.items()} == {"logistic": Logistic(), "gaussian": Gaussian(2.0)}
+    for name, make in NAMED.items():
+        assert make(0.5).name == name
+
+
 def test_the_papers_flatness_is_not_the_true_one() -> None:
     assert Logistic().flatness(1.0) == pytest.approx((1.0 + math.e) ** 2 / math.e)
     assert Logistic().steepness(1e6) == 1.0
@@ -170,6 +202,7 @@ def test_a_bound_beyond_all_doubles_is_infinitely_flat_and_no_error() -> None:
             warnings.simplefilter("error")
             assert link.flatness(alpha) == math.inf
             assert link.steepness(alpha) >= 1.0
+            assert link.log_curvature_ratio(alpha) == (0.0 if link.is_canonical else math.inf)
 
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, math.nan, math.inf, 1e-7, 1e7, "1", None, True])
@@ -181,7 +214,7 @@ def test_a_sigma_out_of_range_is_refused(sigma: Any) -> None:
 @pytest.mark.parametrize("alpha", [0.0, -1.0, math.nan, math.inf, None])
 def test_a_bound_out_of_range_is_refused(alpha: Any) -> None:
     for link in (Logistic(), Gaussian(1.0)):
-        for function in (link.steepness, link.flatness):
+        for function in (link.steepness, link.flatness, link.min_curvature, link.log_curvature_ratio):
             with pytest.raises(ValueError, match=r"^alpha must be a .*number above 0"):
                 function(alpha)
 

@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
-from scipy import special
 from threadpoolctl import ThreadpoolController
 
 from obmc.experiments.draws import Draw, find_draw
@@ -348,7 +347,7 @@ def _majority(point: Point, draw: Draw) -> Completion:
     """The constant matrix h^-1(share of +1 in training), the best that a constant can predict."""
     share = (draw.train.bits.sum() + 0.5) / (len(draw.train) + 1.0)
     link = point.draw.link
-    level = float(special.logit(share) if link.name == "logistic" else link.sigma * special.ndtri(share))
+    level = float(link.quantile(share))
     return Completion(
         estimate=DenseEstimate(np.broadcast_to(np.float64(level), draw.train.shape)),
         link=link,

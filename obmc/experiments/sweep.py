@@ -21,7 +21,7 @@ from obmc.errors import check_choice, check_integer, check_number
 from obmc.experiments.measures import MEASURES, find_measure
 from obmc.experiments.mechanisms import MechanismSpec
 from obmc.experiments.seeds import canonical, data_seed, noise_seed
-from obmc.links import Gaussian, Link, Logistic
+from obmc.links import LINKS, Link
 from obmc.observations import Observations
 from obmc.solvers.dispatch import SOLVERS
 
@@ -30,7 +30,6 @@ RESULTS_VERSION = 1
 
 SYNTHETIC = "synthetic"
 DATASETS = (SYNTHETIC, *DATA_SETS)
-LINKS = ("logistic", "gaussian")
 EPSILON_LIMITS = (1e-3, 1e3)
 MAX_POINTS = 200_000
 _SHAPE = (100, 100)
@@ -221,13 +220,13 @@ class Sweep:
             raise ValueError(f"fold belongs to the dataset ml-100k alone, got {fold!r} with {self.dataset_name}.")
 
         if isinstance(link, str):
-            keep("link", check_choice("link", link, LINKS))
-        elif isinstance(link, Logistic | Gaussian):
+            keep("link", check_choice("link", link, tuple(LINKS)))
+        elif isinstance(link, Link) and link.name in LINKS and LINKS[link.name](link.sigma) == link:
             keep("link", link.name)
-            sigma = link.sigma if isinstance(link, Gaussian) else sigma
+            sigma = link.sigma
         else:
-            raise ValueError(f"link must be one of {', '.join(LINKS)} or a link, got {link!r}.")
-        keep("sigma", Gaussian(sigma).sigma if self.link == "gaussian" else 1.0)
+            raise ValueError(f"link must be one of {', '.join(LINKS)}, or a link of such a name, got {link!r}.")
+        keep("sigma", LINKS[self.link](sigma).sigma)
 
         keep("alpha", _several("alpha", alpha, _check_alpha))
         keep("rank", _several("rank", rank, lambda name, value: check_integer(name, value, low=1, high=min(size))))
@@ -305,7 +304,7 @@ class Sweep:
     @property
     def h(self) -> Link:
         """The link."""
-        return Gaussian(self.sigma) if self.link == "gaussian" else Logistic()
+        return LINKS[self.link](self.sigma)
 
     def __len__(self) -> int:
         private = sum(spec.is_private for spec in self.mechanisms)

@@ -164,7 +164,7 @@ class GradientPerturbation(Mechanism):
 
     def uses_matching(self, link: Link) -> bool:
         """Whether the gradient is h(x) - z, linear in the bit."""
-        return link.name == "logistic" or self.calibration == "rigorous"
+        return link.is_canonical or self.calibration == "rigorous"
 
     def effective_clip(self, link: Link) -> float | None:
         """The clamp that is applied: the rigorous calibration drops one that would bias without lowering Delta1."""
@@ -224,7 +224,7 @@ class GradientPerturbation(Mechanism):
 
     def guarantee(self, link: Link, cset: ConstraintSet, shape: tuple[int, int]) -> Guarantee:
         if not self.uses_matching(link):
-            require_alpha(cset, "gradient perturbation of the Gaussian likelihood")
+            require_alpha(cset, f"gradient perturbation of the {link.name.capitalize()} likelihood")
         sensitivity = self.sensitivity(link, cset.alpha)
         laplace = self.delta is None
         law = (
@@ -287,7 +287,7 @@ class GradientPerturbation(Mechanism):
         check_number("tol", options.tol, low=0.0, high=1.0, open_low=True, open_high=True)
         check_choice("solver", options.solver, SOLVERS)
         if self.calibration == "paper":
-            curvature = link.max_density if self.uses_matching(link) else 1.0 / link.sigma**2
+            curvature = link.max_density if self.uses_matching(link) else link.max_curvature
             steps: Steps = BarzilaiBorwein(curvature / self.step)
         else:
             steps = FixedStep(self.step_length(link, cset))

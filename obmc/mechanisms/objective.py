@@ -71,16 +71,22 @@ class ObjectivePerturbation(LocalMechanism):
 
     def is_linear(self, link: Link) -> bool:
         """Whether the data enter the loss through a linear term only, so that the noise acts on the labels."""
-        return link.name == "logistic" or self.calibration == "rigorous"
+        return link.is_canonical or self.calibration == "rigorous"
 
     def scale(self, link: Link, cset: ConstraintSet) -> float:
         """b, the scale of the Laplace noise that multiplies X_ij in the objective."""
         if self.is_linear(link):
             return 1.0 / (self.epsilon * self._halving)
-        alpha = require_alpha(cset, _GAUSSIAN_FORM)
+        alpha = require_alpha(cset, _form(link))
         if self.calibration == "exact_minimiser":
             return accounting.likelihood_exact_scale(link, alpha, self.epsilon)
-        return accounting.paper_sensitivity(link, alpha) / (self.epsilon * self._halving)
+        scale = accounting.paper_sensitivity(link, alpha) / (self.epsilon * self._halving)
+        if math.isinf(scale):
+            raise ValueError(
+                f"alpha must be smaller for calibration {self.calibration!r} with this link: its noise 2 h'(0) / "
+                f"(h(-alpha) epsilon) is beyond all numbers at {alpha:g}; use calibration='rigorous'."
+            )
+        return scale
 
     def noise_variance(self, link: Link, cset: ConstraintSet) -> float:
         """The variance of H: 2 b^2 for Laplace noise, 2 q / (1 - q)^2 with q = e^(-1/b) for geometric noise."""
@@ -94,16 +100,16 @@ class ObjectivePerturbation(LocalMechanism):
             return self._linear_guarantee(link, cset)
         if self.noise == "geometric":
             raise ValueError(
-                "noise must be 'laplace' for the Gaussian likelihood: geometric noise needs a loss that is linear in "
-                "the bit (calibration='rigorous', or the logistic link)."
+                f"noise must be 'laplace' for the {link.name.capitalize()} likelihood: geometric noise needs a loss "
+                "that is linear in the bit (calibration='rigorous', or the logistic link)."
             )
-        return self._likelihood_guarantee(link, require_alpha(cset, _GAUSSIAN_FORM))
+        return self._likelihood_guarantee(link, require_alpha(cset, _form(link)))
 
     def _linear_guarantee(self, link: Link, cset: ConstraintSet) -> Guarantee:
         displayed = self.calibration == "displayed"
         true = self.epsilon * self._halving
         verdict: Verdict = "holds"
-        if link.name == "logistic":
+        if link.is_canonical:
             claim, difference = _LOGISTIC_CLAIM, _LOGISTIC_DIFFERENCE
         else:
             claim, verdict = _GAUSSIAN_CLAIM, _paper_verdict(self.epsilon, link, cset)
@@ -174,9 +180,10 @@ class ObjectivePerturbation(LocalMechanism):
             why="Noise in the objective moves its minimiser at random. The curvature of this loss depends on the "
             "rating itself, which the noise does not hide and which has to be paid for separately.",
             formula=rf"$b = {number(scale)}$; the exact minimiser is $(\Delta/b + \log R)$-DP with "
-            r"$\Delta = \frac{\varphi(v)}{\sigma\Phi(v)Q(v)} = "
+            r"$\Delta = \sup_{|x| \leq \alpha} h'(x) / (h(x) h(-x)) = "
             rf"{number(accounting.likelihood_sensitivity(link, alpha))}$ and "
-            rf"$\log R = \log\frac{{r'(v)}}{{r'(-v)}} = {number(floor)}$, $v = \alpha/\sigma$, $r = \varphi/Q$.",
+            r"$\log R = \log \sup_{|x| \leq \alpha} (\log h)''(x) / (\log h)''(-x) = "
+            rf"{number(floor)}$.",
             paper_claim=_DISPLAYED_CLAIM if self.calibration == "displayed" else _GAUSSIAN_CLAIM,
             paper_verdict=verdict,
             difference=difference,
@@ -185,12 +192,15 @@ class ObjectivePerturbation(LocalMechanism):
 
     def _rigorous_change(self, link: Link, cset: ConstraintSet) -> str:
         ours = f"noise of scale 1/epsilon = {number(1.0 / self.epsilon)}"
-        if link.name == "logistic":
+        if link.is_canonical:
             return (
                 f"Nothing with this link: {ours} and the same likelihood in both, which is the Laplace mechanism on "
                 "every bit before anything is computed."
             )
-        theirs = accounting.paper_sensitivity(link, require_alpha(cset, _GAUSSIAN_FORM)) / self.epsilon
+        if cset.alpha is None:
+            # The paper's calibration has no finite noise to compare with.
+            return ""
+        theirs = accounting.paper_sensitivity(link, cset.alpha) / self.epsilon
         return (
             f"The paper's calibration adds noise of scale {number(theirs)} to the likelihood, whose curvature depends "
             f"on the rating; the rigorous one adds {ours} to the matching loss, whose curvature does not, so what it "
@@ -202,7 +212,7 @@ class ObjectivePerturbation(LocalMechanism):
     def _noised_labels(self, obs: Observations, link: Link, noise: Noise) -> Array:
         if not self.is_linear(link):
             raise ValueError(
-                f"calibration {self.calibration!r} has no noised labels with the Gaussian link: its solver sees the "
+                f"calibration {self.calibration!r} has no noised labels with the {link.name} link: its solver sees the "
                 "signs; use calibration='rigorous'."
             )
         return noise.laplace_bits(obs.bits, self.epsilon * self._halving, geometric=self.noise == "geometric")
@@ -232,7 +242,6 @@ class ObjectivePerturbation(LocalMechanism):
         ).without_facts()
 
 
-_GAUSSIAN_FORM = "objective perturbation of the Gaussian likelihood"
 _LOGISTIC_CLAIM = "Laplace noise of scale 1/epsilon in the objective makes the completed matrix epsilon-DP."
 _LOGISTIC_DIFFERENCE = (
     "The proof does not hold as printed, since it takes an exact minimiser without constraints for granted; but the "
@@ -246,6 +255,10 @@ _DISPLAYED_DIFFERENCE = "The factor 1/2 before the braces halves the noise, whic
 
 
 _VERDICTS: dict[Status, Verdict] = {"proven": "holds", "violated": "false", "open": "open"}
+
+
+def _form(link: Link) -> str:
+    return f"objective perturbation of the {link.name.capitalize()} likelihood"
 
 
 def _box(alpha: float) -> ConstraintSet:

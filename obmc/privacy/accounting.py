@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import fft, optimize, special
 
 from obmc.errors import check_choice, check_integer, check_number
-from obmc.links import Gaussian, Link
+from obmc.links import Link
 from obmc.observations import Observations, as_generator
 from obmc.privacy.noise import check_delta, check_epsilon, flip_probability
 
@@ -78,18 +78,19 @@ def check_flip_probabilities(p1: float, p2: float, epsilon: float = math.inf) ->
 def flipped_convexity_threshold(link: Link, alpha: float) -> float:
     """The smallest epsilon at which -log c, c = (1 - p) h + p (1 - h), is convex on [-alpha, alpha].
 
-    Logistic: 2 alpha. Gaussian: log(1 + 1 / (phi(v)/v - Q(v))). Below it a solver finds a stationary point only, and
-    no certificate can be claimed; privacy is not touched.
+    -log c is convex at x where h'' <= 0 or h'^2 / h'' - h >= p / (1 - 2p) = 1 / (e^eps - 1), whose left side grows with
+    x, since h' is log-concave: so eps = log(1 + h'' / (h'^2 - h h'')) at x = -alpha. Logistic: 2 alpha. Gaussian:
+    log(1 + 1 / (phi(v)/v - Q(v))). Below it a solver finds a stationary point only, and no certificate can be claimed;
+    privacy is not touched.
     """
     bound = check_number("alpha", alpha, low=0.0, open_low=True)
-    if not isinstance(link, Gaussian):
+    if link.is_canonical:
         return 2.0 * bound
-    v = bound / link.sigma
-    # phi/v - Q = Q (r - v)/v, and the difference cancels in the far tail, where r - v = r'/r.
-    hazard = float(link.sigma * link.score(-bound))
-    excess = float(link.sigma**2 * link.curvature(-bound)) / hazard
-    log_tail = float(special.log_ndtr(-v))
-    return float(np.logaddexp(0.0, math.log(v / excess) - log_tail))
+    # h'^2 - h h'' is h^2 times the curvature -(log h)'', which keeps its digits in the far tail.
+    x = np.asarray(-bound)
+    bend = float(link.bend(x, link.probability(x)))
+    log_odds = math.log(bend / (float(link.curvature(x)) / float(link.score(x)))) - float(link.log_probability(x))
+    return float(np.logaddexp(0.0, log_odds))
 
 
 # Objective perturbation with the likelihood -----------------------------------------------------------------------
@@ -105,18 +106,19 @@ def log_curvature_ratio(link: Link, alpha: float) -> float:
 
     This is the price of the Jacobian that the proof of the paper's Theorem 2 leaves out.
     """
-    bound = check_number("alpha", alpha, low=0.0, open_low=True)
-    if not isinstance(link, Gaussian):
-        return 0.0
-    return float(np.log(link.curvature(-bound)) - np.log(link.curvature(bound)))
+    return link.log_curvature_ratio(alpha)
 
 
 def paper_sensitivity(link: Link, alpha: float) -> float:
-    """The paper's bound on Delta, so that b = it / eps: 1 (logistic), 2 h'(0) / h(-alpha) (Gaussian)."""
+    """The paper's bound on Delta, so that b = it / eps: 1 (logistic), 2 h'(0) / h(-alpha) (Gaussian, and any other).
+
+    Infinite where h(-alpha) is 0 in double precision.
+    """
     bound = check_number("alpha", alpha, low=0.0, open_low=True)
-    if not isinstance(link, Gaussian):
+    if link.is_canonical:
         return 1.0
-    return 2.0 * link.max_density * math.exp(-float(link.log_probability(-bound)))
+    log_tail = float(link.log_probability(-bound))
+    return 2.0 * link.max_density * math.exp(-log_tail) if log_tail > -700.0 else math.inf
 
 
 def likelihood_epsilon(link: Link, alpha: float, scale: float) -> float:
@@ -129,15 +131,21 @@ def likelihood_epsilon_at_least(link: Link, alpha: float, scale: float) -> float
     """A lower bound on the true epsilon of the same release, from the scalar problem on [-alpha, alpha].
 
     The minimiser x of l(y, x) + H x has the density l''(y, x) e^(-|l'(y, x)|/b) / (2b) inside, and as x -> alpha the
-    log-ratio of the two signs' densities tends to log R - (r(v) - r(-v)) / (sigma b). At x = alpha itself it has an
-    atom, whose log-ratio is log(2 - e^(-r(-v)/(sigma b))) + r(v)/(sigma b). A mechanism for matrices contains the
-    scalar problem: observe the diagonal alone.
+    log-ratio of the two signs' densities tends to log l''(-1, alpha) / l''(+1, alpha) - (s(-alpha) - s(alpha)) / b with
+    the score s. At x = alpha itself it has an atom, whose log-ratio is log(2 - e^(-s(alpha)/b)) + s(-alpha)/b. A
+    mechanism for matrices contains the scalar problem: observe the diagonal alone.
     """
     b = check_number("scale", scale, low=0.0, open_low=True)
     near, far = float(link.score(alpha)), float(link.score(-alpha))
-    inside = log_curvature_ratio(link, alpha) - (far - near) / b
+    inside = _log_ratio_at_end(link, alpha) - (far - near) / b
     atom = math.log(2.0 - math.exp(-near / b)) + far / b
     return max(abs(inside), atom)
+
+
+def _log_ratio_at_end(link: Link, alpha: float) -> float:
+    """log l''(-1, alpha) / l''(+1, alpha), of either sign; infinite where l''(+1, alpha) is 0 in double precision."""
+    least = float(link.curvature(alpha))
+    return float(np.log(link.curvature(-alpha)) - np.log(least)) if least > 0.0 else math.inf
 
 
 def likelihood_exact_scale(link: Link, alpha: float, epsilon: float) -> float:
@@ -158,17 +166,21 @@ def likelihood_exact_scale(link: Link, alpha: float, epsilon: float) -> float:
 def paper_violated_below(link: Link, alpha: float, halving: float = 1.0) -> float:
     """The nominal epsilon below which the likelihood form at the paper's scale provably breaks its promise.
 
-    log R / (1 + (r(v) - r(-v)) / B), B = 2 phi(0) / Phi(-v); with the noise divided by ``halving`` (2 for the
-    displayed formula) B is divided by it. 0 for the logistic link in the appendix's form.
+    log R / (1 + (s(-alpha) - s(alpha)) / B), with the score s and B = 2 h'(0) / h(-alpha), where log R is attained as
+    log l''(-1, alpha) / l''(+1, alpha), as for the Gaussian link; where that is negative, its size over
+    1 - (s(-alpha) - s(alpha)) / B. With the noise divided by ``halving`` (2 for the displayed formula) B is divided by
+    it. 0 for the logistic link in the appendix's form.
     """
     difference = float(link.score(-alpha) - link.score(alpha))
-    return log_curvature_ratio(link, alpha) / (1.0 + halving * difference / paper_sensitivity(link, alpha))
+    ratio, share = _log_ratio_at_end(link, alpha), halving * difference / paper_sensitivity(link, alpha)
+    # In absolute value ratio - eps share is above eps.
+    return ratio / (1.0 + share) if ratio >= 0.0 else -ratio / (1.0 - share)
 
 
 def paper_proven_from(link: Link, alpha: float, halving: float = 1.0) -> float:
     """The nominal epsilon from which on the likelihood form at the paper's scale is proven, infinite if none.
 
-    log R / (1 - sigma Delta / B): there Delta/b + log R <= eps. 0 for the logistic link in the appendix's form.
+    log R / (1 - Delta / B): there Delta/b + log R <= eps. 0 for the logistic link in the appendix's form.
     """
     share = halving * likelihood_sensitivity(link, alpha) / paper_sensitivity(link, alpha)
     ratio = log_curvature_ratio(link, alpha)
@@ -183,9 +195,9 @@ def paper_proven_from(link: Link, alpha: float, halving: float = 1.0) -> float:
 def clamp_sensitivity(link: Link, alpha: float, clip: float | None, loss: str = "likelihood") -> float:
     """Delta1(C) = sup over |x| <= alpha of min(|g_+|, C) + min(|g_-|, C): how far one clamped gradient entry moves.
 
-    Logistic likelihood, and the matching loss of either link (gradient h(x) - z): min(2C, 1).
-    Gaussian likelihood: 2C for C <= r(0)/sigma; C + r(-u)/sigma with r(u) = C sigma in between; Delta for
-    C >= r(v)/sigma.
+    Logistic likelihood, and the matching loss of any link (gradient h(x) - z): min(2C, 1).
+    Else with the score s = h'/h: 2C for C <= s(0); in between, with s(-u) = C, the larger of C + s(u), which is the
+    most for |x| >= u, and the steepness on |x| <= u (Gaussian: the same); Delta for C >= s(-alpha).
 
     Parameters
     ----------
@@ -197,7 +209,7 @@ def clamp_sensitivity(link: Link, alpha: float, clip: float | None, loss: str = 
     check_choice("loss", loss, ("likelihood", "matching"))
     bound = check_number("alpha", alpha, low=0.0, open_low=True)
     limit = math.inf if clip is None else check_number("clip", clip, low=0.0, open_low=True)
-    if loss == "matching" or not isinstance(link, Gaussian):
+    if loss == "matching" or link.is_canonical:
         return min(2.0 * limit, 1.0)
     if limit <= float(link.score(0.0)):
         return 2.0 * limit
@@ -205,7 +217,7 @@ def clamp_sensitivity(link: Link, alpha: float, clip: float | None, loss: str = 
         return likelihood_sensitivity(link, bound)
     meeting = optimize.brentq(lambda x: float(link.score(-x)) - limit, 0.0, bound, xtol=1e-14)
     # The root may be off by rounding; both neighbours bound the supremum, which is continuous there.
-    return (limit + float(link.score(meeting))) * (1.0 + _SAFETY)
+    return max((limit + float(link.score(meeting))) * (1.0 + _SAFETY), link.steepness(meeting))
 
 
 # Gaussian noise ---------------------------------------------------------------------------------------------------

@@ -582,7 +582,7 @@ def _attack_single_rating(mechanism: ObjectivePerturbation, pair: Pair, link: Li
     Laplace tail: the score is the logarithm of their ratio. A matrix with more ratings contains this problem: observe
     its diagonal.
     """
-    reach = min(require_alpha(cset, "objective perturbation of the Gaussian likelihood"), cset.tau)
+    reach = min(require_alpha(cset, f"objective perturbation of the {link.name.capitalize()} likelihood"), cset.tau)
     scale = mechanism.scale(link, cset)
     signs = [float(pair.world(world).signs[0]) for world in (0, 1)]
 

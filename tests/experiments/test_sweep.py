@@ -42,6 +42,13 @@ EVERYTHING = {
 }
 
 
+class Steep(obmc.Logistic):
+    """A link that passes for another by its name."""
+
+    def __repr__(self) -> str:
+        return "Steep()"
+
+
 def refusal(**changes: object) -> str:
     with pytest.raises(ValueError) as caught:
         Sweep(**{"mechanisms": ["Clear"], **changes})
@@ -174,6 +181,7 @@ def test_data_in_memory_can_run_but_have_no_key() -> None:
         ({"epsilons": [1, 1.0]}, "epsilons must name every value once"),
         ({"epsilons": "1"}, "epsilons must be a number"),
         ({"link": "cauchy"}, "link must be one of 'logistic', 'gaussian'"),
+        ({"link": Steep()}, "link must be one of logistic, gaussian, or a link of such a name, got Steep()"),
         ({"link": "gaussian", "sigma": -1}, "sigma must be a finite number"),
         ({"alpha": 0}, "alpha must be a finite number above 0"),
         ({"rank": 0}, "rank must be a whole number from 1 to 100"),

@@ -168,6 +168,13 @@ class TestGaussianLikelihood:
             with pytest.raises(ValueError, match=r"epsilon must be above log R = 0\.7714"):
                 says(mechanism, GAUSSIAN)
 
+    @pytest.mark.parametrize("calibration", ["paper", "displayed"])
+    def test_a_box_that_is_too_wide_for_the_papers_noise_gets_a_sentence(self, calibration):
+        link, cset = obmc.Gaussian(0.05), obmc.ConstraintSet.for_rank((20, 20), alpha=3.0)
+        with pytest.raises(ValueError, match=r"^alpha must be smaller for calibration .* beyond all numbers at 3; use"):
+            obmc.ObjectivePerturbation(epsilon=1.0, calibration=calibration).guarantee(link, cset, (20, 20))
+        assert obmc.ObjectivePerturbation(epsilon=1.0).guarantee(link, cset, (20, 20)).holds
+
     def test_geometric_noise_needs_a_linear_loss(self):
         with pytest.raises(ValueError, match="noise must be 'laplace'"):
             says(obmc.ObjectivePerturbation(epsilon=1.0, calibration="paper", noise="geometric"), GAUSSIAN)

@@ -35,7 +35,7 @@ def test_the_guarantee_is_that_of_input_perturbation_but_for_the_name(link: Link
     plus = InputPerturbationPlus(epsilon=epsilon).guarantee(link, CSET, (100, 100))
     plain = InputPerturbation(epsilon=epsilon).guarantee(link, CSET, (100, 100))
     # As text, in which what is not a number equals itself.
-    assert repr(plus) == repr(replace(plain, mechanism="InP+"))
+    assert repr(plus) == repr(replace(plain, mechanism="InP+", rigorous_change=""))
     assert plus.epsilon == epsilon
     assert plus.trust == "local"
 

@@ -19,8 +19,7 @@ from obmc.experiments.commands.console import Table, check_output
 from obmc.experiments.commands.sweep import parse_mechanism
 from obmc.experiments.mechanisms import MAJORITY, MECHANISMS, MechanismSpec
 from obmc.experiments.runner import one_blas_thread
-from obmc.experiments.sweep import LINKS
-from obmc.links import Gaussian, Logistic
+from obmc.links import LINKS, Link
 from obmc.observations import Observations
 from obmc.privacy.audit import STATISTICS, Audit
 
@@ -55,7 +54,7 @@ def audit(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], Non
     )
     data.add_argument("--size", type=int, default=20, metavar="D", help="of synthetic or bridge, D x D (default: 20)")
     data.add_argument("--ratio", type=float, default=0.3, metavar="X", help="of synthetic data (default: 0.3)")
-    data.add_argument("--link", default="logistic", choices=LINKS, help="default: logistic")
+    data.add_argument("--link", default="logistic", choices=tuple(LINKS), help="default: logistic")
     data.add_argument("--sigma", type=float, default=1.0, metavar="X", help="of the gaussian link (default: 1)")
     data.add_argument("--alpha", type=float, default=1.0, metavar="X", help="bound of the entries (default: 1)")
     data.add_argument("--rank", type=int, default=1, metavar="R", help="R of tau = alpha sqrt(R d1 d2) (default: 1)")
@@ -73,7 +72,7 @@ def audit(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], Non
         specs = [_spec(text) for text in options.mechanisms]
         planned = [(spec, epsilon) for spec in specs for epsilon in (options.epsilons if spec.is_private else [1.0])]
         mechanisms = [(spec, spec.build(epsilon)) for spec, epsilon in planned]
-        link = Gaussian(options.sigma) if options.link == "gaussian" else Logistic()
+        link = LINKS[options.link](options.sigma)
         seed = check_integer("--seed", options.seed, low=0)
         obs, cset, entry = _data(options, seed, link)
         with one_blas_thread(), Table(target, COLUMNS) as table:
@@ -105,7 +104,7 @@ def _spec(text: str) -> MechanismSpec:
 
 
 def _data(
-    options: argparse.Namespace, seed: int, link: Gaussian | Logistic
+    options: argparse.Namespace, seed: int, link: Link
 ) -> tuple[Observations, ConstraintSet, tuple[int, int] | None]:
     """The observations, the constraint set and the entry to flip (None: to be chosen)."""
     alpha = check_number("--alpha", options.alpha, low=0.0, open_low=True)

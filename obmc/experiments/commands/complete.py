@@ -19,8 +19,7 @@ from obmc.errors import check_integer, check_number
 from obmc.experiments.commands.console import Table, check_output
 from obmc.experiments.commands.sweep import parse_bound
 from obmc.experiments.runner import one_blas_thread
-from obmc.experiments.sweep import LINKS
-from obmc.links import Gaussian, Link, Logistic
+from obmc.links import LINKS, Link
 from obmc.observations import Observations
 from obmc.solvers.completion import Completion
 from obmc.solvers.dispatch import SOLVERS
@@ -42,7 +41,7 @@ def complete(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], 
     file.add_argument("--threshold", default="mean", metavar="X", help="+1 strictly above: a number, or mean (default)")
     file.add_argument("--holdout", type=float, metavar="SHARE", help="keep this share out, and say how well it is met")
     model = parser.add_argument_group("the model")
-    model.add_argument("--link", default="logistic", choices=LINKS, help="default: logistic")
+    model.add_argument("--link", default="logistic", choices=tuple(LINKS), help="default: logistic")
     model.add_argument("--sigma", type=float, default=1.0, metavar="X", help="of the gaussian link (default: 1)")
     model.add_argument("--alpha", type=parse_bound, default=1.0, metavar="X", help="bound, or none (default: 1)")
     model.add_argument("--rank", type=int, default=1, metavar="R", help="of tau = alpha sqrt(R d1 d2) (default: 1)")
@@ -57,7 +56,7 @@ def complete(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], 
     def run(options: argparse.Namespace) -> None:
         target = check_output(options.output)
         count = check_integer("--top", options.top, low=0)
-        link = Gaussian(options.sigma) if options.link == "gaussian" else Logistic()
+        link = LINKS[options.link](options.sigma)
         train, test, users, items = _read(options)
         with one_blas_thread():
             cset = _constraints(train, options)

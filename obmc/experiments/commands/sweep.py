@@ -17,8 +17,9 @@ from obmc.experiments.commands.console import (
 )
 from obmc.experiments.measures import MEASURES
 from obmc.experiments.mechanisms import MECHANISMS
-from obmc.experiments.sweep import DATASETS, LINKS, Sweep
+from obmc.experiments.sweep import DATASETS, Sweep
 from obmc.limits import read_number
+from obmc.links import LINKS
 from obmc.solvers.dispatch import SOLVERS
 
 _EPSILON_HELP = "default: 1 2 3 4 5 6 7 8 9 10"
