@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.parts import address, controls, projector, settings_file, share
+from pages.parts import address, controls, settings_file, share, style
 
 HERE = Path(__file__).parent
 
@@ -32,7 +32,7 @@ def main() -> None:
     page = st.navigation(list(PAGES))
     place = share.place()
     controls.sidebar()
-    projector.enlarge()
+    style.apply()
     notes = st.container()
     page.run()
     address.read_unknown(share.keys())

@@ -18,6 +18,9 @@ from pages.parts.server import PLOTLY_PATH
 
 _MENU = {
     "displaylogo": False,
+    # Else there is a button that sends the chart and its data to a service of plotly's maker.
+    "showSendToCloud": False,
+    "plotlyServerURL": "",
     "responsive": False,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
     "toImageButtonOptions": {"format": "svg"},

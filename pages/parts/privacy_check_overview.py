@@ -34,7 +34,7 @@ def show(open_preset: Callable[[Preset], None]) -> None:
         _live()
     else:
         _draw({key: privacy_check_runs.look(preset.check) for key, preset in PRESETS.items()})
-    st.subheader("Look closer")
+    st.header("Look closer")
     grid = st.grid(3, min_column_width=220)
     for preset in PRESETS.values():
         with grid.cell():
