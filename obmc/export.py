@@ -326,8 +326,8 @@ EXPORTS: dict[str, Export] = {
             "settings",
             "Settings file",
             "All settings of the dashboard as a small text file: “Open a settings file” takes it, on any machine.",
-            ".toml",
-            "application/toml",
+            ".json",
+            "application/json",
             lambda exhibit: exhibit.settings.encode(),
         ),
     )

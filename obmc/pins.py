@@ -1,11 +1,10 @@
-"""Pinned results: a curve of a chart as a short text, for an address, and as a table of a settings file.
+"""Pinned results: a curve of a chart as a short text, for an address, and as a part of a settings file.
 
 A pin holds settings, never numbers: whoever opens it sees the rows that its settings stand for.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -165,30 +164,9 @@ def _parsed(text: str) -> dict[str, Any]:
 # The settings file ----------------------------------------------------------------------------------------------------
 
 
-def to_toml(pins: Iterable[Pin]) -> str:
-    """Pins as a part of a settings file, a table ``[[pins]]`` for each."""
-    blocks = []
-    for pin in pins:
-        blocks.append(
-            "\n".join(["[[pins]]", *(f"{key} = {toml_value(value)}" for key, value in pin.to_dict().items())])
-        )
-    return "\n\n".join(blocks) + "\n" if blocks else ""
-
-
-def toml_value(value: Any) -> str:
-    """A text, number, switch, or a list of these, as TOML has it: as JSON does, but for signs beyond ASCII."""
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(toml_value, value))}]"
-    if not isinstance(value, str):
-        return json.dumps(value)
-    # Half of a pair of surrogates is no text, and TOML wants the last sign of ASCII escaped.
-    whole = value.encode("utf-8", "replace").decode("utf-8")
-    return json.dumps(whole, ensure_ascii=False).replace("\x7f", "\\u007F")
-
-
-def from_tables(tables: Iterable[Any]) -> tuple[list[Pin], list[str]]:
-    """The pins of the tables ``[[pins]]`` of a settings file, and a sentence for each that cannot be read."""
-    return _read([(f"Pin {place}", table) for place, table in enumerate(tables, 1)])
+def from_entries(entries: Iterable[Any]) -> tuple[list[Pin], list[str]]:
+    """The pins of a settings file, as ``Pin.to_dict`` gives them, and a sentence for each that cannot be read."""
+    return _read([(f"Pin {place}", entry) for place, entry in enumerate(entries, 1)])
 
 
 def _read(entries: list[tuple[str, Any]]) -> tuple[list[Pin], list[str]]:
@@ -197,7 +175,7 @@ def _read(entries: list[tuple[str, Any]]) -> tuple[list[Pin], list[str]]:
     for place, entry in entries:
         try:
             if not isinstance(entry, dict):
-                raise ValueError("it is no table.")
+                raise ValueError("it has no keys.")
             pin = Pin.from_dict(entry)
         except (ValueError, TypeError) as error:
             notes.append(f"{place} was left out: {error}")

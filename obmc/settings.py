@@ -1,12 +1,13 @@
-"""The settings file of the dashboard: every setting of its pages as a small TOML text, written and read.
+"""The settings file of the dashboard: every setting of its pages as a small JSON text, written and read.
 
 What is read comes from anywhere. It is bounded in size, decoded and parsed here, and every value becomes the text that
-an address would hold: the controls of the pages then read both in one way. Nothing here runs what a file says.
+an address would hold: the controls of the pages then read both in one way. Nothing here runs what a file says. It is
+JSON because its reader takes time and memory in proportion to the text, whatever that holds; that of TOML does not.
 """
 
 from __future__ import annotations
 
-import tomllib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -15,12 +16,12 @@ from typing import Any
 from obmc import pins
 from obmc.errors import shown
 from obmc.limits import number_text
-from obmc.pins import Pin, toml_value
+from obmc.pins import Pin
 
-# Some hundred times what the dashboard itself writes.
-MAX_BYTES = 200_000
+# Some twenty times what the dashboard itself writes.
+MAX_BYTES = 100_000
 _MOST_VALUES = 100
-_KNOWN = ("page", "settings", "pins")
+_KNOWN = ("about", "page", "settings", "pins")
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class SettingsFile:
     page
         The page that it was saved on; "" where it does not say.
     texts
-        The texts of each setting by its key; None where the file has no table of settings.
+        The texts of each setting by its key; None where the file has no settings.
     pins
         Pinned curves; None where the file has none.
     notes
@@ -47,16 +48,15 @@ class SettingsFile:
 
 def write(page: str, values: Mapping[str, Any], kept: Iterable[Pin] = ()) -> str:
     """The text of a settings file: numbers, texts, switches, and tuples or lists of these, by their keys."""
-    lines = [
-        f"# Settings of obmc {version('obmc')}. A page of its dashboard opens them: “Open a settings file”.",
-        f"page = {toml_value(page)}",
-        "",
-        "[settings]",
-    ]
-    for key, value in values.items():
-        lines.append(f"{key} = {toml_value(value)}")
-    tables = pins.to_toml(kept)
-    return "\n".join(lines) + "\n" + (f"\n{tables}" if tables else "")
+    document = {
+        "about": f"Settings of obmc {version('obmc')}. A page of its dashboard opens them: “Open a settings file”.",
+        "page": page,
+        "settings": dict(values),
+        "pins": [pin.to_dict() for pin in kept],
+    }
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    # Half of a pair of surrogates, which a pasted name may hold, is no text.
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def read(content: bytes) -> SettingsFile:
@@ -65,21 +65,23 @@ def read(content: bytes) -> SettingsFile:
     Raises
     ------
     ValueError
-        One sentence, where it is too large, no text in UTF-8, no TOML, or holds neither settings nor pins.
+        One sentence, where it is too large, no text in UTF-8, no JSON, or holds neither settings nor pins.
     """
     if len(content) > MAX_BYTES:
         raise ValueError(f"This is no settings file: it has {len(content):,} bytes, and one has at most {MAX_BYTES:,}.")
     try:
-        entry = tomllib.loads(content.decode("utf-8-sig"))
+        entry = json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise ValueError("This is no settings file: it is not text in UTF-8.") from None
     except (ValueError, RecursionError) as error:
         # Also a number of thousands of digits, and lists in lists beyond any use.
-        said = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a value is beyond all bounds"
-        raise ValueError(f"The settings file is not valid TOML: {said[:200]}.") from None
+        said = str(error) if isinstance(error, json.JSONDecodeError) else "a value is beyond all bounds"
+        raise ValueError(f"The settings file is not valid JSON: {said}.") from None
+    if not isinstance(entry, dict):
+        entry = {}
     settings, tables, page = entry.get("settings"), entry.get("pins"), entry.get("page", "")
     if not isinstance(settings, dict) and not isinstance(tables, list):
-        raise ValueError("This is no settings file: it has neither a table [settings] nor tables [[pins]].")
+        raise ValueError("This is no settings file: it has neither settings nor a list of pins.")
     notes = [f"The file has {shown(key)}, which is no part of a settings file." for key in entry if key not in _KNOWN]
     texts = None
     if isinstance(settings, dict):
@@ -92,7 +94,7 @@ def read(content: bytes) -> SettingsFile:
                 texts[key] = found
     kept = None
     if isinstance(tables, list):
-        kept, further = pins.from_tables(tables)
+        kept, further = pins.from_entries(tables)
         notes += further
     return SettingsFile(page if isinstance(page, str) else "", texts, kept, notes)
 

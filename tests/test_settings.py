@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ def texts_of(value: Any) -> list[str]:
     ]
 
 
-@effort(max_examples=60, deadline=None)
+@effort(max_examples=25, deadline=None)
 @given(st.dictionaries(st.from_regex(r"[a-z_]{1,10}", fullmatch=True), st.one_of(values, st.lists(values, max_size=5))))
 def test_whatever_is_written_is_read(given_values):
     text = settings.write("trade_off", given_values, [PIN])
@@ -41,57 +42,56 @@ def test_whatever_is_written_is_read(given_values):
     assert (found.page, found.pins, found.notes) == ("trade_off", [PIN], [])
 
 
-@effort(max_examples=60, deadline=None)
+@effort(max_examples=25, deadline=None)
 @given(st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers()))
 def test_a_number_s_text_is_exact(value):
     assert read_number(number_text(value)) == value
 
 
 def test_a_file_without_pins_leaves_them_alone_and_one_with_a_mark_is_read():
-    found = settings.read(b"\xef\xbb\xbf[settings]\neps = 2\n")
+    found = settings.read(b'\xef\xbb\xbf{"settings": {"eps": 2}}')
     assert found.texts == {"eps": ["2"]} and found.pins is None and found.page == ""
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "neither a table"),
-        (b"settings = 3\npins = 'x'", "neither a table"),
-        (b"[settings", "not valid TOML"),
-        (b"[settings]\nseed = " + b"9" * 5_000, "not valid TOML"),
-        (b"[settings]\na = " + b"[" * 50_000, "not valid TOML"),
-        (b"a." * 20_000 + b"b = 1", "not valid TOML|neither a table"),
-        (b"\x00\x01\x02", "not valid TOML"),
+        (b"", "not valid JSON"),
+        (b"[1, 2]", "neither settings nor"),
+        (b"null", "neither settings nor"),
+        (b'{"settings": 3, "pins": "x"}', "neither settings nor"),
+        (b'{"settings": {"seed": ' + b"9" * 5_000 + b"}}", "beyond all bounds"),
+        (b'{"settings": {"a": ' + b"[" * 50_000, "beyond all bounds"),
+        (b'{"a": ' * 15_000, "beyond all bounds"),
+        (b"\x00\x01\x02", "not valid JSON"),
         (b"\xff", "not text in UTF-8"),
-        (b"x" * (settings.MAX_BYTES + 1), "at most 200,000"),
+        (b"x" * (settings.MAX_BYTES + 1), "at most 100,000"),
         (b"PK\x03\x04" + bytes(range(256)), "not text in UTF-8"),
     ],
 )
 def test_what_is_no_settings_file_is_refused_in_a_sentence(content, message):
     with pytest.raises(ValueError, match=message) as caught:
         settings.read(content)
-    assert len(str(caught.value)) < 300 and "\n" not in str(caught.value).strip()
+    assert len(str(caught.value)) < 300 and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "value", ["{ a = 1 }", "1979-05-27", "07:32:00", "[[1], [2]]", "[{ a = 1 }]", str(list(range(200)))]
-)
+@pytest.mark.parametrize("value", ["{}", "null", "[[1], [2]]", '[{"a": 1}]', str(list(range(200)))])
 def test_a_value_that_no_setting_has_is_left_out(value):
-    found = settings.read(f"[settings]\neps = {value}\nseed = 3\n".encode())
+    found = settings.read(f'{{"settings": {{"eps": {value}, "seed": 3}}}}'.encode())
     assert found.texts == {"seed": ["3"]}
     assert found.notes == ["The file has 'eps' with a value that no setting has. It was left out."]
 
 
 def test_numbers_that_are_none_stay_texts_for_the_controls_to_refuse():
-    found = settings.read(b"[settings]\na = inf\nb = nan\nc = true\nd = 1e300\n")
-    assert found.texts == {"a": ["inf"], "b": ["nan"], "c": ["true"], "d": ["1e+300"]}
+    found = settings.read(b'{"settings": {"a": Infinity, "b": NaN, "c": true, "d": 1e300, "e": 1e999}}')
+    assert found.texts == {"a": ["inf"], "b": ["nan"], "c": ["true"], "d": ["1e+300"], "e": ["inf"]}
 
 
 def test_bad_pins_and_parts_are_named_and_the_rest_stays():
-    pins = "pins = [1, 'x', { name = 'A' }, { name = 'B', mech = 'inp', eps = [1], draws = 3, shell = 'rm' }]\n"
-    found = settings.read(f"{pins}run = 'x'\npage = 7\n".encode())
+    pins = [1, "x", {"name": "A"}, {"name": "B", "mech": "inp", "eps": [1], "draws": 3, "shell": "rm"}]
+    found = settings.read(json.dumps({"pins": pins, "run": "x", "page": 7}).encode())
     assert found.pins == [] and found.page == "" and len(found.notes) == 5
     assert "'run', which is no part of a settings file" in found.notes[0]
-    assert "Pin 1 was left out: it is no table." in found.notes and "'shell' is no part of a pin" in found.notes[-1]
+    assert "Pin 1 was left out: it has no keys." in found.notes and "'shell' is no part of a pin" in found.notes[-1]
     many = settings.write("compare", {}, [PIN] * (MAX_PINS + 5))
     assert len(settings.read(many.encode()).pins or []) == MAX_PINS

@@ -64,7 +64,7 @@ def opener() -> None:
     with st.expander("Open a settings file"):
         given = st.file_uploader(
             "Settings file",
-            type="toml",
+            type="json",
             key="open-settings",
             max_upload_size=1,
             help="A file that was saved here, under “Take it away”. It takes the place of all settings and pins.",

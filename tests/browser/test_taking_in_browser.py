@@ -51,7 +51,7 @@ def test_pictures_report_and_settings_leave_the_page_and_open_elsewhere(browser:
 
     report = saved(page, "Report, HTML", tmp_path)
     settings = saved(page, "Settings file", tmp_path)
-    assert "eps = 3.3" in settings.read_text(encoding="utf-8")
+    assert '"eps": 3.3' in settings.read_text(encoding="utf-8")
     page.goto(f"{server}/compare")
     opened(page, "Open a settings file")
     page.locator("input[type=file]").set_input_files(settings)

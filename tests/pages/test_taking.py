@@ -77,7 +77,7 @@ def test_every_format_has_its_button_and_holds_what_the_chart_draws(open_page, s
     assert set(inp["quantity"]) == {"loss against Clear"} and set(inp["seed"]) == {0}
     drawn_in_table = at.dataframe[-1].value
     np.testing.assert_array_equal(drawn_in_table["mean"], shown["mean"])
-    assert "loss = true" in found["settings"].decode() and b"loss=True" in found["script"]
+    assert '"loss": true' in found["settings"].decode() and b"loss=True" in found["script"]
     assert b"loss=true" in found["report"]
 
 
@@ -192,7 +192,7 @@ WIDGETS = (
 
 
 def upload(at: AppTest, content: bytes) -> AppTest:
-    at.file_uploader(key="open-settings").set_value(("a.toml", content, "application/toml")).run()
+    at.file_uploader(key="open-settings").set_value(("a.json", content, "application/json")).run()
     return at.button(key="use-settings").click().run()
 
 
@@ -216,18 +216,14 @@ def test_a_settings_file_brings_back_every_control_on_its_page(open_page):
 
 
 BAD: tuple[tuple[bytes, str], ...] = (
-    (b"", "neither a table"),
-    (b"eps = 3", "neither a table"),
-    (b"[settings", "not valid TOML"),
+    (b"eps = 3", "not valid JSON"),
     (b"\xff\xfe\x00", "not text in UTF-8"),
-    (b"[settings]\n" + b"# " * 200_000, "at most 200,000"),
-    (b"[settings]\nseed = " + b"9" * 5_000, "not valid TOML"),
-    (b"x = " + b"[" * 20_000, "not valid TOML"),
+    (b'{"settings": {"seed": ' + b"9" * 5_000 + b"}}", "beyond all bounds"),
 )
 
 
 def test_a_file_that_is_none_changes_nothing(open_page):
-    at = open_page(settle=False, eps="7", seed="5", mechs=["InP"])
+    at = open_page("compare.py", settle=False, eps="7", seed="5")
     for content, said in BAD:
         at = upload(at, content)
         (note,) = [warning.value.replace("\\", "") for warning in at.warning]
@@ -279,5 +275,5 @@ def test_what_is_no_setting_is_named_and_without_settings_only_pins_are_taken():
     notes: list[str] = []
     settings_file.state_of({"x" * 500: ["1"], "eps": ["2"]}, notes)
     assert notes[0].startswith("The file has xxx") and len(notes[0]) < 120
-    found = settings.read(pins.to_toml(PINS).encode())
+    found = settings.read(json.dumps({"pins": [pin.to_dict() for pin in PINS]}).encode())
     assert found.texts is None and found.pins == list(PINS)
