@@ -47,7 +47,7 @@ def page() -> None:
         shown = st.session_state[_SHOWN]
         show(find_problem(shown[1]), *shown)
     else:
-        pictures.show(problem, known_matrices(problem, setting.alpha), setting.alpha)
+        pictures.show(problem, known_matrices(problem, setting.alpha), setting.alpha, f"known {setting.point.key}")
         guarantee(setting)
 
 
@@ -55,7 +55,7 @@ def show(problem: Problem, offer: Offer, setting: Setting, run: Run, clear: floa
     """One finished run beside the score of the one without noise."""
     scores.show(offer, problem, run, clear)
     shown = matrices(problem, run)
-    pictures.show(problem, shown, setting.alpha)
+    pictures.show(problem, shown, setting.alpha, setting.point.key)
     charts = {f"picture-{order}": title for order, title in enumerate(shown)}
     # One run has no single draws.
     taking.offer(RunView(offer, setting), OneRun(problem, run, clear), charts, without=("draws",))

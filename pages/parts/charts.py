@@ -7,6 +7,7 @@ lines of ``figure.js`` hand each new version to ``Plotly.react``, from the plotl
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +39,38 @@ _figure = st.components.v2.component(
 )
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """A figure as the browser takes it, with its text alternative: made once, it may be shown many times.
+
+    The height is known before the figure is drawn, so that nothing below it jumps.
+    """
+
+    text: str
+    alt: str
+    height: int
+
+    @classmethod
+    def of(cls, figure: go.Figure, alt: str) -> Drawing:
+        """``alt`` states what the figure shows in a sentence or two."""
+        return cls(figure.to_json(), alt, int(figure.layout.height or _HEIGHT))
+
+
 def show(figure: go.Figure, key: str, alt: str, *, quiet: bool = False) -> None:
-    """A figure; ``alt`` states what it shows in a sentence or two."""
+    """A figure with its text alternative."""
+    show_drawing(Drawing.of(figure, alt), key, quiet=quiet)
+
+
+def show_drawing(drawing: Drawing, key: str, *, quiet: bool = False) -> None:
+    """A figure that was drawn before."""
     data = {
-        "figure": figure.to_json(),
-        "alt": alt,
+        "figure": drawing.text,
+        "alt": drawing.alt,
         "name": key,
         "config": _QUIET if quiet else _MENU,
         "plotly": PLOTLY_PATH.removeprefix("/"),
     }
-    # The height is known before the figure is drawn, so that nothing below it jumps.
-    _figure(key=key, data=data, height=int(figure.layout.height or _HEIGHT))
+    _figure(key=key, data=data, height=drawing.height)
 
 
 def show_numbers(frame: pd.DataFrame, key: str, columns: Mapping[str, Any] | None = None) -> None:

@@ -42,17 +42,22 @@ def show(found: Found, view: CurveView, key: str) -> None:
     """Chart, caption, numbers and files of a view; a sentence where there is nothing to draw."""
     scale = controls.scale()
     chart = found.derived(("chart", view), lambda: view.chart(found.rows))
-    picture = found.derived(("picture", view, scale), lambda: view.picture(chart, scale))
-    if picture is None:
+    drawing = found.derived(("drawing", view, scale), lambda: _drawing(view, chart, scale))
+    if drawing is None:
         st.info(
             "The first points are on their way." if found.is_live else "None of these points has been computed yet."
         )
         return
-    charts.show(picture.figure, key, picture.alt)
+    charts.show_drawing(drawing, key)
     st.caption(view.caption())
     with st.expander("The numbers"):
         _numbers(view, chart, f"{key}-numbers")
     taking.offer(view, found.rows, {key: ""}, missing=len(found.missing))
+
+
+def _drawing(view: CurveView, chart: Chart, scale: float) -> charts.Drawing | None:
+    picture = view.picture(chart, scale)
+    return None if picture is None else charts.Drawing.of(picture.figure, picture.alt)
 
 
 def _numbers(view: CurveView, chart: Chart, key: str) -> None:

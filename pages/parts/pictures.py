@@ -13,24 +13,21 @@ from obmc.single import ERROR, Problem
 from pages.parts import charts
 
 
-def show(problem: Problem, matrices: Mapping[str, np.ndarray], alpha: float) -> None:
-    """Draw the matrices in a grid that wraps, then the common scale and the numbers."""
+def show(problem: Problem, matrices: Mapping[str, np.ndarray], alpha: float, name: str) -> None:
+    """Draw the matrices in a grid that wraps, then the common scale and the numbers.
+
+    ``name``: the same for the same matrices and for no others, which are then drawn once.
+    """
     columns = 2 if problem.truth is None else 4
-    numbers = plots.matrix_numbers(matrices, alpha)
     grid = st.grid(columns, min_column_width=150, gap="small")
     rows, cols = problem.train.shape
     height = 220 if columns > 2 else round(400 * min(max(rows / cols, 0.4), 1.0))
-    for order, (title, matrix) in enumerate(matrices.items()):
-        alt = plots.describe_matrix(title, matrix.shape, numbers.iloc[order])
+    numbers, drawings, scale = _drawn(name, alpha, height, _matrices=matrices)
+    for order, (title, drawing) in enumerate(zip(matrices, drawings, strict=True)):
         with grid.cell():
             st.markdown(f"**{title}**")
-            charts.show(plots.picture(matrix, alpha, height), f"picture-{order}", alt)
-    charts.show(
-        plots.colour_key(alpha),
-        "colour-key",
-        f"The colour scale of all pictures, from {-alpha:g} (blue) over 0 (white) to {alpha:g} (orange).",
-        quiet=True,
-    )
+            charts.show_drawing(drawing, f"picture-{order}")
+    charts.show_drawing(scale, "colour-key", quiet=True)
     beyond = numbers.loc[numbers["beyond"] > 0]
     blocks = max(max(matrix.shape) for matrix in matrices.values()) > plots.MAX_CELLS
     st.caption(
@@ -41,6 +38,21 @@ def show(problem: Problem, matrices: Mapping[str, np.ndarray], alpha: float) -> 
     )
     with st.expander("The pictures in numbers"):
         st.table(_table(numbers))
+
+
+# Of public and made-up data alone, and a megabyte at most each.
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _drawn(
+    name: str, alpha: float, height: int, *, _matrices: Mapping[str, np.ndarray]
+) -> tuple[pd.DataFrame, list[charts.Drawing], charts.Drawing]:
+    """The numbers of the matrices, the matrices, and their colour scale."""
+    numbers = plots.matrix_numbers(_matrices, alpha)
+    drawings = []
+    for order, (title, matrix) in enumerate(_matrices.items()):
+        alt = plots.describe_matrix(title, matrix.shape, numbers.iloc[order])
+        drawings.append(charts.Drawing.of(plots.picture(matrix, alpha, height), alt))
+    scale = f"The colour scale of all pictures, from {-alpha:g} (blue) over 0 (white) to {alpha:g} (orange)."
+    return numbers, drawings, charts.Drawing.of(plots.colour_key(alpha), scale)
 
 
 def _table(numbers: pd.DataFrame) -> pd.DataFrame:
