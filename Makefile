@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: app test check format benchmark evidence docs audit-deps environment chromium clean
+.PHONY: app test check format benchmark evidence docs screenshots audit-deps environment chromium clean
 
 app: $(VENV)/app.stamp  ## Start the dashboard; options: make app ARGS="--server.port 8502"
 	$(BIN)/python -m streamlit run app.py $(ARGS)
@@ -38,6 +38,9 @@ evidence: environment chromium  ## The long checks; their figures go to docs/evi
 
 docs: environment  ## The documentation as pages, in build/docs; warnings are errors
 	$(BIN)/python -m sphinx -q -W -b html docs build/docs
+
+screenshots: chromium  ## Pictures of every page, light, dark and on a phone, in build/screenshots; two of them for the README
+	$(BIN)/python -m pytest tests/browser/screenshots.py $(ARGS)
 
 audit-deps: environment  ## Known vulnerabilities of the pinned packages; needs the internet and says so
 	@bash .ci/audit-deps $(BIN)/python

@@ -194,6 +194,7 @@ _PLACE = "solution"
 
 def show() -> None:
     """Choose a length; the exercises, and behind a switch their solutions."""
+    st.header("Exercises")
     length = address.pick(st.segmented_control, LENGTH, tuple(LENGTHS))
     exercises = LENGTHS[length]
     st.caption(

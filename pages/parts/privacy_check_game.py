@@ -38,6 +38,7 @@ def show(check: Check) -> None:
     games: dict[Check, _Game] = st.session_state.setdefault(_GAMES, {})
     game = games.setdefault(check, _Game())
     promise = check.guarantee
+    st.header("The game")
     st.markdown(
         "A fair coin, tossed afresh each round, decides whether one rating is **+1** or **−1**. The mechanism runs, "
         "and you see what it lets out. Which was it? You may know everything else."

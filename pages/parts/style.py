@@ -14,6 +14,8 @@ button[data-variant][data-selected="true"] p { font-weight: 600; }
 [data-testid="stSidebarNavLink"]:focus-visible, .modebar-btn:focus-visible {
   outline: 2px solid currentColor !important; outline-offset: -2px;
 }
+/* A formula a hair too high would be a part of the page that scrolls, and that no key reaches. */
+.katex-display { overflow-y: hidden; padding-block: 2px; }
 @media (prefers-reduced-motion: reduce) {
   *, ::before, ::after {
     animation-duration: 0.01ms !important; animation-iteration-count: 1 !important;

@@ -30,6 +30,8 @@ class Shown:
         Of its address.
     main
         The role and the name of its main control, which a phone shows outside the sidebar.
+    figures
+        How many figures it has at least.
     then
         What is done when it is there.
     """
@@ -38,6 +40,7 @@ class Shown:
     path: str
     main: tuple[str, str]
     parameters: dict[str, str] | None = None
+    figures: int = 1
     then: Callable[[Page], None] | None = None
 
     @property
@@ -57,9 +60,9 @@ PAGES = (
     Shown("trade-off", "", ("button", "InP")),
     Shown("observation-ratio", "observation_ratio", ("radio", "Heat map")),
     Shown("compare", "compare", ("combobox", "Measure"), {"pins": _PINS}),
-    Shown("playground", "playground", ("slider", "Epsilon"), {"mech": "InP", "eps": "4"}),
+    Shown("playground", "playground", ("slider", "Epsilon"), {"mech": "InP", "eps": "4"}, 5),
     Shown("your-ratings", "your_ratings", ("combobox", "The scale people rated on"), then=use_sample),
-    Shown("privacy-check", "privacy_check", ("button", "Presets"), {"preset": "outp-bridge"}),
+    Shown("privacy-check", "privacy_check", ("button", "Presets"), {"preset": "outp-bridge"}, 2),
     Shown("learn", "learn", ("radio", "Exercises"), {"chapter": "Epsilon"}),
     Shown("reproduction", "reproduction", ("combobox", "Figure")),
 )
@@ -72,18 +75,18 @@ FURTHER = (
         ("button", "Presets"),
         {"preset": "outp-bridge", "open": "What a reader learns"},
     ),
-    Shown("privacy-game", "privacy_check", ("button", "Presets"), {"preset": "inp", "open": "Guess the rating"}),
+    Shown("privacy-game", "privacy_check", ("button", "Presets"), {"preset": "inp", "open": "Guess the rating"}, 0),
     *(
-        Shown(f"learn-{key}", "learn", ("radio", "Exercises"), {"chapter": chapter})
-        for key, chapter in (
-            ("completion", "Completion"),
-            ("places", "Where noise goes"),
-            ("people", "Whom it protects"),
-            ("claims", "Claims"),
-            ("beyond", "InP+"),
-            ("bounds", "Bounds"),
-            ("exercises", "Exercises"),
-            ("glossary", "Glossary"),
+        Shown(f"learn-{key}", "learn", ("radio", "Exercises"), {"chapter": chapter}, figures)
+        for key, chapter, figures in (
+            ("completion", "Completion", 0),
+            ("places", "Where noise goes", 0),
+            ("people", "Whom it protects", 1),
+            ("claims", "Claims", 0),
+            ("beyond", "InP+", 1),
+            ("bounds", "Bounds", 2),
+            ("exercises", "Exercises", 0),
+            ("glossary", "Glossary", 0),
         )
     ),
 )
@@ -94,12 +97,18 @@ def drawn(page: Page, shown: Shown) -> None:
     expect(page.locator("h1")).to_be_visible()
     if shown.then is not None:
         shown.then(page)
+    expect(page.get_by_test_id("stMain").get_by_role(shown.main[0], name=shown.main[1]).first).to_be_visible()
+    # The pages' own style comes when the rest is there.
+    page.wait_for_selector(".stHtml style", state="attached")
+    page.wait_for_function(
+        "count => document.querySelectorAll('.obmc-figure .main-svg').length >= count", arg=shown.figures
+    )
     idle(page)
 
 
 def idle(page: Page) -> None:
     """Wait until the page's script has run to its end, figures are drawn, and nothing is being computed."""
-    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     expect(page.get_by_text(re.compile("^(Computing|Waiting|Reading)"))).to_have_count(0)
     page.wait_for_function(
         "[...document.querySelectorAll('.obmc-figure')].every(figure => figure.querySelector('.main-svg'))"
