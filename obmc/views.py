@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -123,11 +124,10 @@ def ordered(rows: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     A mean depends in its last digit on the order in which its draws are added: in this order it is always the same.
     """
     places = {key_of(spec): place for place, (spec, _) in reversed(list(enumerate(plan.cells())))}
-    keys = zip(*(rows[name] for name in KEYS), strict=True)
-    place = pd.Series([places.get(key, len(places)) for key in keys], index=rows.index, dtype="int64")
-    by = ["_place", "epsilon", "repetition", "ratio"]
-    found = rows.assign(_place=place).sort_values(by, kind="stable").drop(columns="_place")
-    return found.reset_index(drop=True)
+    keys = zip(*(rows[name].tolist() for name in KEYS), strict=True)
+    place = [places.get(key, len(places)) for key in keys]
+    order = np.lexsort([rows["ratio"], rows["repetition"], rows["epsilon"], place])
+    return rows.iloc[order].reset_index(drop=True)
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class CurveView:
     def _drawn(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The rows that are drawn, as losses where these are wanted."""
         plan = self.plan
-        found = plan.rows_of_metric(ordered(rows, plan))
+        found = plan.rows_of_metric(ordered(rows[rows["metric"] == plan.metric], plan))
         if self.kind == "mechanism" and plan.by == "ratio":
             found = found[found["epsilon"].isin([self.epsilon, math.inf])]
         return summary.losses(found, common=plan.one_reference) if self.loss else found
@@ -427,8 +427,8 @@ class PinView:
         """The pins' own rows out of those of their plans, by name, with the pin's name as ``series``."""
         found = []
         for name, plan in self.plans.items():
-            mine = plan.rows_of_metric(ordered(rows[name], plan))
-            found.append(rows_of(mine, plan.curves[0].spec).assign(series=name))
+            mine = rows_of(rows[name][rows[name]["metric"] == self.metric], plan.curves[0].spec)
+            found.append(ordered(mine, plan).assign(series=name))
         return pd.concat(found, ignore_index=True)
 
     def rows(self, data: pd.DataFrame) -> dict[str, pd.DataFrame]:

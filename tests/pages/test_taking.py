@@ -158,9 +158,8 @@ def held(at: AppTest) -> dict[str, Any]:
     ("page", "data", "seed"),
     [
         ("trade_off.py", "synthetic", 1),
-        ("observation_ratio.py", "ml-100k", 2),
-        ("compare.py", "synthetic", 3),
-        ("learn.py", "rc", 4),
+        ("observation_ratio.py", "rc", 2),
+        ("compare.py", "ml-100k", 3),
     ],
 )
 def test_the_link_carries_every_control(open_page, page, data, seed):
