@@ -60,3 +60,7 @@ def __getattr__(name: str) -> ModuleType:
     if name == "experiments":
         return importlib.import_module("obmc.experiments")
     raise AttributeError(f"module 'obmc' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

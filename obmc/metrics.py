@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from obmc.errors import check_choice, check_integer, check_numbers
 from obmc.links import Link
 from obmc.observations import Observations
+
+# At run time pandas comes where it is used: it is most of the time that ``import obmc`` would take.
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Predictor(Protocol):
@@ -73,6 +76,8 @@ def auc(done: Predictor, test: Observations) -> float:
     ``nan`` where the test set has one class only. By ranks: (sum of the ranks of the +1 - m (m + 1) / 2) / (m k) for m
     positives and k negatives (Mann and Whitney 1947).
     """
+    import pandas as pd
+
     positive = test.signs > 0
     count, rest = int(positive.sum()), int(len(test) - positive.sum())
     if count == 0 or rest == 0:
@@ -98,6 +103,8 @@ def reliability(done: ProbabilisticPredictor, test: Observations, bins: int = 10
     A row per interval: ``low``, ``high``, ``count``, ``predicted`` (mean probability), ``observed`` (share of +1) and
     ``standard_error`` of that share, sqrt(observed (1 - observed) / count).
     """
+    import pandas as pd
+
     number = check_integer("bins", bins, low=2)
     probability = done.link.probability(done.predict(test.rows, test.cols))
     place = np.minimum((probability * number).astype(np.int64), number - 1)
@@ -136,6 +143,8 @@ def accuracy_by_activity(
     A row per group: ``fewest`` and ``most`` training ratings, ``count`` of held-out ratings, ``accuracy`` and its
     ``standard_error``.
     """
+    import pandas as pd
+
     check_choice("by", by, ("user", "item"))
     number = check_integer("groups", groups, low=1)
     side = 0 if by == "user" else 1

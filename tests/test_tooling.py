@@ -301,6 +301,26 @@ print("streamlit" in sys.modules)
     assert (done.stdout, done.stderr) == ("False\n", "")
 
 
+def test_importing_the_package_brings_what_a_completion_needs_and_no_more() -> None:
+    heavy = ("pandas", "plotly", "pyarrow", "streamlit", "certifi", "distributed", "scipy.optimize", "scipy.stats")
+    done = run(sys.executable, "-c", f"import obmc, sys; print([name for name in {heavy} if name in sys.modules])")
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_what_comes_on_first_use_is_there_and_listed() -> None:
+    code = """
+import obmc
+assert {"read_ratings", "fetch", "restaurant", "synthetic"} <= set(dir(obmc.datasets))
+assert "experiments" in dir(obmc)
+for module in (obmc, obmc.datasets):
+    for name in module.__all__:
+        getattr(module, name)
+print(obmc.datasets.read_ratings.__module__, obmc.datasets.restaurant.__module__)
+"""
+    done = run(sys.executable, "-c", code)
+    assert (done.stdout, done.stderr) == ("obmc.datasets.ratings_file obmc.datasets.restaurant\n", "")
+
+
 # Benchmarks
 
 

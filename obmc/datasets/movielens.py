@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from obmc.datasets.registry import RatedItems, locate
 from obmc.errors import check_integer
 from obmc.observations import Observations
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHAPE = (943, 1682)
 THRESHOLD = 3.5
@@ -62,6 +65,9 @@ def movielens_100k(data_home: str | os.PathLike[str] | None = None, fold: int = 
 
     Source: paper, numerical experiments, real data; Harper and Konstan 2015.
     """
+    # It is most of the time that ``import obmc`` would take.
+    import pandas as pd
+
     part = check_integer("fold", fold, low=1, high=5)
     folder = locate("ml-100k", data_home)
     ratings = pd.read_csv(folder / "u.data", sep="\t", header=None, names=["user", "item", "rating", "timestamp"])
@@ -86,6 +92,8 @@ def _observations(ratings: pd.DataFrame) -> Observations:
 
 def _read_items(path: os.PathLike[str]) -> pd.DataFrame:
     """Film number, title, release date and genres (joined by ``|``); the file is Latin-1."""
+    import pandas as pd
+
     names = ["item", "title", "released", "video", "address", *GENRES]
     films = pd.read_csv(path, sep="|", header=None, names=names, encoding="latin-1", keep_default_na=False, quoting=3)
     flags = films[list(GENRES)].to_numpy(dtype=bool)

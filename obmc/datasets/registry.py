@@ -14,12 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
 from platformdirs import user_data_dir
 
 from obmc.errors import DataNotFoundError, check_choice
 from obmc.observations import Observations
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FETCH_COMMAND = "python -m obmc fetch-data"
 

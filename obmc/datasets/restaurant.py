@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from obmc.datasets.registry import RatedItems, locate
 from obmc.observations import Observations
@@ -37,6 +36,9 @@ def restaurant(data_home: str | os.PathLike[str] | None = None, rng: int | np.ra
 
     Source: paper, numerical experiments, real data; Medellín and Serna 2011.
     """
+    # It is most of the time that ``import obmc`` would take.
+    import pandas as pd
+
     folder = locate("rc", data_home)
     table = pd.read_csv(folder / "rating_final.csv", dtype={"userID": str}, encoding="utf-8-sig")
     ratings = table.rename(columns={"userID": "user", "placeID": "item"})[["user", "item", "rating"]]

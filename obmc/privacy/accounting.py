@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft, optimize, special
+from scipy import fft, special
 
 from obmc.errors import check_choice, check_integer, check_number
 from obmc.links import Link
@@ -215,6 +215,9 @@ def clamp_sensitivity(link: Link, alpha: float, clip: float | None, loss: str = 
         return 2.0 * limit
     if limit >= float(link.score(-bound)):
         return likelihood_sensitivity(link, bound)
+    # Imported here: it takes longer than the rest of scipy that the package needs.
+    from scipy import optimize
+
     meeting = optimize.brentq(lambda x: float(link.score(-x)) - limit, 0.0, bound, xtol=1e-14)
     # The root may be off by rounding; both neighbours bound the supremum, which is continuous there.
     return max((limit + float(link.score(meeting))) * (1.0 + _SAFETY), link.steepness(meeting))
