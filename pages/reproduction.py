@@ -10,9 +10,8 @@ from obmc.experiments import MEASURES, RESULTS_VERSION
 from obmc.experiments.figures import choices, figures, shipped_rows, shipped_table_1
 from obmc.experiments.report import DENSITIES, check_line, data_sets, series_of, spread_lines, varied
 from obmc.experiments.statements import HOLDS, NOT_COMPUTED, Statement, judge
-from pages.parts import charts, curve_chart
-
-_CALIBRATIONS = {"Paper": "paper", "Rigorous": "rigorous"}
+from pages.parts import address, charts, curve_chart
+from pages.parts import reproduction_controls as wanted
 
 
 # One object for all visitors, as it is large; nobody changes it.
@@ -51,8 +50,10 @@ def chart() -> None:
     if not known:
         st.info("No results have been shipped: compute them with python -m obmc reproduce.")
         return
-    title = st.selectbox("Figure", list(known), key="figure")
-    calibration = _CALIBRATIONS[st.radio("Calibration of the figure", list(_CALIBRATIONS), horizontal=True)]
+    title = st.selectbox(wanted.FIGURE.label, tuple(known), **address.bind(wanted.FIGURE))
+    titles = tuple(wanted.CALIBRATION.titles.values())
+    chosen = st.radio(wanted.CALIBRATION.label, titles, horizontal=True, **address.bind(wanted.CALIBRATION))
+    calibration = wanted.CALIBRATION.value_of(chosen)
     figure = known[title]
     rows = shipped(figure.name)
     metric = rows["metric"].iloc[0]
@@ -62,10 +63,19 @@ def chart() -> None:
         if not levels:
             st.info("Nothing of this calibration has been computed yet.")
             return
-        epsilon = st.select_slider("Epsilon of the figure", levels, value=levels[len(levels) // 2])
+        if st.session_state.get(wanted.EPSILON.key) not in levels:
+            # Of another figure.
+            st.session_state.pop(wanted.EPSILON.key, None)
+        epsilon = st.select_slider(
+            wanted.EPSILON.label,
+            levels,
+            value=wanted.EPSILON.default if wanted.EPSILON.default in levels else levels[0],
+            format_func=wanted.EPSILON.form,
+            **address.bind(wanted.EPSILON),
+        )
         rows = rows[rows["epsilon"].isin((epsilon, float("inf")))]
     lower = MEASURES[metric].lower_is_better
-    log = lower and st.toggle("Logarithmic error axis", value=True, key="reproduction-log")
+    log = lower and st.toggle(wanted.LOG_ERROR.label, wanted.LOG_ERROR.default, **address.bind(wanted.LOG_ERROR))
     drawn = summary.chart_of(rows, lambda *key: series_of(key[0], "", key[2]), figure.against)
     form = ".3f" if lower else ".1%"
     picture = plots.curves(
@@ -105,7 +115,10 @@ def unprinted() -> None:
     if not known:
         return
     st.header("What the paper does not print")
-    figure = known[st.selectbox("What is varied", list(known), key="choice", help="Everything else is as usual.")]
+    title = st.selectbox(
+        wanted.CHOICE.label, tuple(known), help="Everything else is as usual.", **address.bind(wanted.CHOICE)
+    )
+    figure = known[title]
     rows = shipped(figure.name)
     table = tried(figure.name)
     st.markdown("\n".join(spread_lines(table)))

@@ -5,8 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from obmc.privacy.guarantee import ASSUMPTIONS, Guarantee
+from pages.parts import address
 
-AUDIENCES = {"student": "In plain words", "expert": "In formulas"}
+AUDIENCE = address.choice(
+    "audience", "How to say it", "how to say it", {"student": "In plain words", "expert": "In formulas"}
+)
 
 
 def show(guarantee: Guarantee) -> None:
@@ -14,16 +17,10 @@ def show(guarantee: Guarantee) -> None:
     icon = "shield" if guarantee.holds and guarantee.scope == "output" else "warning"
     with st.container(border=True):
         st.markdown(f":material/{icon}: **{_plain(guarantee.headline)}**")
-        audience = st.segmented_control(
-            "How to say it",
-            list(AUDIENCES),
-            default="student",
-            required=True,
-            format_func=AUDIENCES.__getitem__,
-            key="audience",
-            persist_state="session",
-            label_visibility="collapsed",
+        said = address.pick(
+            st.segmented_control, AUDIENCE, tuple(AUDIENCE.titles.values()), label_visibility="collapsed"
         )
+        audience = AUDIENCE.value_of(said)
         for topic, text in guarantee.sentences(audience):
             st.markdown(f"**{topic}.** {text if audience == 'expert' else _plain(text)}")
         if guarantee.trust != "none":

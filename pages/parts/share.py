@@ -8,7 +8,16 @@ import segno
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.parts import controls, curve_controls, learn_contents, pinning, privacy_check_controls, readings
+from pages.parts import (
+    controls,
+    curve_controls,
+    guarantee_card,
+    learn_contents,
+    pinning,
+    privacy_check_controls,
+    readings,
+    reproduction_controls,
+)
 from pages.parts.address import Control
 
 
@@ -44,6 +53,7 @@ def known(data: str | None = None) -> tuple[Control, ...]:
         *curve_controls.known(controls.current().data if data is None else data),
         *(*readings.CONTROLS, *pinning.CONTROLS),
         *(*privacy_check_controls.CONTROLS, *learn_contents.CONTROLS),
+        *(*reproduction_controls.CONTROLS, guarantee_card.AUDIENCE),
     )
 
 

@@ -77,7 +77,7 @@ def test_the_guarantee_is_told_in_its_own_words(open_page, key):
     assert guarantee.headline in shown
     for topic, text in guarantee.sentences("student"):
         assert f"**{topic}.** {text}" in shown
-    at.segmented_control(key="audience").set_value("expert").run()
+    at.segmented_control(key="audience").set_value("In formulas").run()
     shown = " ".join(text.value for text in at.markdown)
     for topic, text in guarantee.sentences("expert"):
         assert f"**{topic}.** {text}" in shown

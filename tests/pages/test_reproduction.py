@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qs, urlsplit
+
 from page_figures import drawn, traces
 
 from obmc.experiments.figures import choices, find_figure, shipped_rows
@@ -17,6 +19,8 @@ def test_verdicts_and_figure_are_those_of_the_rows(open_page):
     assert {"InP", "ObjP", "GraP", "OutP", "Clear"} <= set(traces(drawn(at)["reproduction"]))
     at.selectbox(key="figure").set_value(find_figure("5").title).run()
     assert not at.exception
+    link = parse_qs(urlsplit(at.code[-1].value).query)
+    assert link["figure"] == [find_figure("5").title]
     assert "Means against ratio." in drawn(at)["reproduction"]["alt"]
 
 

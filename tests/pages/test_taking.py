@@ -20,7 +20,16 @@ from obmc.experiments import run
 from obmc.export import EXPORTS
 from obmc.pins import Pin
 from obmc.single import Setting
-from pages.parts import controls, curve_controls, pinning, privacy_check_controls, settings_file, share, taking
+from pages.parts import (
+    controls,
+    curve_controls,
+    pinning,
+    privacy_check_controls,
+    reproduction_controls,
+    settings_file,
+    share,
+    taking,
+)
 
 SMALL = {"size": "20", "obs": "0.6", "points": "2", "draws": "3", "mechs": ["InP"]}
 PINS = (Pin("Émile 😀", "inp", "rigorous", Setting(size=20, ratio=0.6, sigma=0.1234567), (1.0, 10.0), 3),)
@@ -119,6 +128,7 @@ _GRID = {
     curve_controls.EPSILONS.key: limits.CURVE_GRID,
     curve_controls.MECHANISMS.key: tuple(curve_controls.MECHANISMS.default),
     privacy_check_controls.EPSILON.key: limits.EPSILON_GRID,
+    reproduction_controls.EPSILON.key: limits.RATIO_EPSILONS,
 }
 
 
