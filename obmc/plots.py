@@ -243,6 +243,11 @@ def matrix_numbers(matrices: Mapping[str, Array], bound: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def describe_key(bound: float) -> str:
+    """What ``colour_key`` shows, in words."""
+    return f"The colour scale of all pictures, from {-bound:g} (blue) over 0 (white) to {bound:g} (orange)."
+
+
 def describe_matrix(title: str, shape: tuple[int, ...], numbers: pd.Series) -> str:
     """What a picture shows, for people who do not see it; ``numbers``: its row of ``matrix_numbers``."""
     return (

@@ -37,7 +37,14 @@ pre { overflow-x: auto; padding: .75rem; border: 1px solid #8888; border-radius:
 dt { font-weight: 600; margin-top: .5rem; } dd { margin: 0; }
 summary { cursor: pointer; }
 """
-_CONFIG = {"displaylogo": False, "responsive": True, "toImageButtonOptions": {"format": "svg"}}
+_CONFIG = {
+    "displaylogo": False,
+    # Else there is a button that sends the chart and its data to a service of plotly's maker.
+    "showSendToCloud": False,
+    "plotlyServerURL": "",
+    "responsive": True,
+    "toImageButtonOptions": {"format": "svg"},
+}
 _NUMBERS = ("series", "epsilon", "delta", "ratio", "mean", "low", "high", "count")
 _HEADS = {
     "series": "Series",

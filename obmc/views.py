@@ -572,7 +572,7 @@ class RunView:
         for order, (title, matrix) in enumerate(shown.items()):
             alt = plots.describe_matrix(title, matrix.shape, numbers.iloc[order])
             found.append(Picture(title, plots.picture(matrix, alpha, height), alt))
-        return found
+        return [*found, Picture("Colour scale", plots.colour_key(alpha), plots.describe_key(alpha))]
 
     def caption(self) -> str:
         setting = self.setting

@@ -58,7 +58,8 @@ def test_pictures_and_their_words_state_numbers_of_the_table(kind):
     pictures = view.pictures(data)
     assert pictures and all(picture.alt and picture.title and picture.figure.data for picture in pictures)
     if isinstance(view, RunView):
-        assert [picture.title for picture in pictures] == ["Truth", "Observed signs", "Estimate", "Error"]
+        titles = ["Truth", "Observed signs", "Estimate", "Error", "Colour scale"]
+        assert [picture.title for picture in pictures] == titles
         return
     first = view.table(data)["mean"].iloc[0 if kind != "heat map" else view.table(data)["mean"].argmin()]
     form = ".3f" if view.table(data)["metric"].iloc[0] == "are" else ".1%"

@@ -51,8 +51,7 @@ def _drawn(
     for order, (title, matrix) in enumerate(_matrices.items()):
         alt = plots.describe_matrix(title, matrix.shape, numbers.iloc[order])
         drawings.append(charts.Drawing.of(plots.picture(matrix, alpha, height), alt))
-    scale = f"The colour scale of all pictures, from {-alpha:g} (blue) over 0 (white) to {alpha:g} (orange)."
-    return numbers, drawings, charts.Drawing.of(plots.colour_key(alpha), scale)
+    return numbers, drawings, charts.Drawing.of(plots.colour_key(alpha), plots.describe_key(alpha))
 
 
 def _table(numbers: pd.DataFrame) -> pd.DataFrame:
