@@ -6,6 +6,7 @@ so that light and dark both work; the colours of the table keep a contrast of 3:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -339,7 +340,10 @@ def curves(
             horizontal |= {"ticktext": [f"{stop:.0%}" for stop in across]}
     vertical: Plotly = {**_axis(titles[1], size), "type": "log" if log[1] else "linear"}
     if log[1]:
-        vertical |= {"tickvals": _DECADES, "ticktext": [f"{stop:g}" for stop in _DECADES]}
+        values = [level.value for level in levels]
+        values += [*summary["low"], *summary["high"]] if len(summary) else []
+        ticks = _log_ticks(values)
+        vertical |= {"tickvals": ticks, "ticktext": [f"{stop:g}" for stop in ticks]}
     if percent:
         vertical["tickformat"] = ".3~p"
     line: list[Plotly] = []
@@ -361,6 +365,18 @@ def curves(
             },
         }
     )
+
+
+def _log_ticks(values: Sequence[float]) -> list[float]:
+    """Where a logarithmic axis has numbers: at 1, 2 and 5 of every decade; closer where values lie near together."""
+    there = [value for value in values if 0.0 < value < math.inf]
+    low, high = min(there, default=1.0), max(there, default=1.0)
+    if not low < high < 5.0 * low:
+        return _DECADES
+    unit = 10.0 ** math.floor(math.log10((high - low) / 4.0))
+    step = next(unit * first for first in (1, 2, 5, 10) if high - low <= 8.0 * unit * first)
+    near = [float(f"{step * place:.6g}") for place in range(math.floor(low / step), math.ceil(high / step) + 1)]
+    return sorted({*near, *(stop for stop in _DECADES if not near[0] <= stop <= near[-1])})
 
 
 def _ground(height: int, size: float) -> Plotly:
@@ -494,7 +510,6 @@ def heat_map(
         "customdata": np.dstack([grid(name) for name in ("low", "high", "count")]),
         "colorscale": "Cividis",
         "colorbar": {"tickfont": {"color": INK}, "title": _title(title), "tickformat": ".3~p" if percent else ""},
-        "texttemplate": f"%{{z:{'.0%' if percent else '.2f'}}}",
         "xgap": 1,
         "ygap": 1,
         "hoverongaps": False,
@@ -503,11 +518,35 @@ def heat_map(
             f"%{{customdata[1]:{form}}}<br>%{{customdata[2]:.0f}} draws<extra></extra>"
         ),
     }
+    cells = summary[np.isfinite(summary["mean"])]
+    numbers = {
+        "type": "scatter",
+        "mode": "text",
+        "x": [f"{epsilon:g}" for epsilon in cells["epsilon"]],
+        "y": [f"{ratio:.0%}" for ratio in cells["ratio"]],
+        "text": [f"{mean:{'.0%' if percent else '.2f'}}" for mean in cells["mean"]],
+        "textfont": {"color": _readable(cells["mean"].to_numpy(dtype=np.float64)), "size": size},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
     axes = {
         "xaxis": {**_axis("Epsilon", size), "type": "category", "showgrid": False},
         "yaxis": {**_axis("Share observed", size), "type": "category", "showgrid": False},
     }
-    return go.Figure({"data": [heat], "layout": {**_ground(height, size), **axes, "uirevision": title}})
+    return go.Figure({"data": [heat, numbers], "layout": {**_ground(height, size), **axes, "uirevision": title}})
+
+
+def _readable(values: Array) -> list[str]:
+    """Black or white for each value on the colours from the smallest to the largest, whichever stands out more."""
+    width = float(np.ptp(values)) if len(values) else 0.0
+    places = (values - values.min()) / width if width > 0.0 else np.zeros(len(values))
+    found = []
+    for colour in sample_colorscale("Cividis", places.tolist()):
+        channels = np.array([float(part) for part in colour[4:-1].split(",")]) / 255.0
+        linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+        # At this luminance black and white have the same contrast.
+        found.append("#000000" if linear @ [0.2126, 0.7152, 0.0722] > 0.179 else "#ffffff")
+    return found
 
 
 # Numbers --------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from obmc.plots import CLEAR_GROUND, GRID, INK
 
 ABOVE, BELOW = "#d1600a", "#2a7fd4"
+_NAMED = 12
 
 
 def rating_bars(counts: pd.DataFrame, threshold: float | None = None, height: int = 240) -> go.Figure:
@@ -44,6 +45,8 @@ def rating_bars(counts: pd.DataFrame, threshold: float | None = None, height: in
         "hovertemplate": "rating %{customdata}: %{y:,}<extra></extra>",
     }
     axis = {"gridcolor": GRID, "tickfont": {"color": INK}, "zeroline": False}
+    # A few exact ratings are all named.
+    ticks = {"tickvals": middle.to_numpy(), "ticktext": names} if exact and len(names) <= _NAMED else {}
     line = []
     if threshold is not None:
         stroke = {"color": INK, "width": 1.5, "dash": "dot"}
@@ -56,7 +59,7 @@ def rating_bars(counts: pd.DataFrame, threshold: float | None = None, height: in
                 "margin": {"l": 60, "r": 10, "t": 10, "b": 44},
                 "paper_bgcolor": CLEAR_GROUND,
                 "plot_bgcolor": CLEAR_GROUND,
-                "xaxis": {**axis, "title": {"text": "Rating", "font": {"color": INK}}},
+                "xaxis": {**axis, **ticks, "title": {"text": "Rating", "font": {"color": INK}}},
                 "yaxis": {**axis, "title": {"text": "Ratings", "font": {"color": INK}}},
                 "shapes": line,
             },

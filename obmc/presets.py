@@ -69,7 +69,7 @@ PRESETS: dict[str, Preset] = {
             "proven",
             "Proven privacy on synthetic data",
             "What accuracy costs where the whole output has a proven guarantee: the four mechanisms as corrected, and "
-            "InP+. Look at how far each stays above the line without noise, and whether it beats a matrix of zeros.",
+            "InP+. Look at how far each lies from the line without noise, and whether it beats a matrix of zeros.",
             "1b",
             (*_FOUR, "inp+"),
             log_error=True,

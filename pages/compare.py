@@ -109,7 +109,7 @@ def _differences(view: PinView, data: pd.DataFrame) -> PinView:
         st.info("These pins have no epsilon in common.")
         return view
     number = st.column_config.NumberColumn
-    form = "percent" if view.metric == "sign_accuracy" else "%.4f"
+    form = "percent" if view.metric == "sign_accuracy" else "%.3g"
     columns = {
         "pin": "Pin",
         "epsilon": number("Epsilon", format="%g"),

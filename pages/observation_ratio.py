@@ -42,8 +42,9 @@ def page() -> None:
     wanted.look("ratio")
     explain.box(
         "What the chart shows",
-        "The more entries are observed, the less each one's noise matters: private curves come nearer to Clear to the "
-        "right, and with enough data a strong guarantee costs little.",
+        "The more entries are observed, the better the estimator without noise, Clear. How much of that a private "
+        "curve has depends on epsilon: at a small one it may stay nearly flat, while Clear moves away from it; at a "
+        "large one it can follow.",
         "On real data the share is of the training ratings: the smaller ones are part of the larger ones.",
     )
 

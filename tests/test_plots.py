@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from plotly.colors import sample_colorscale
 
 from obmc import plots, plots_privacy
 from obmc.offers import OFFERS
@@ -192,3 +193,25 @@ def test_the_numbers_of_a_matrix_are_its_entries():
     table = plots.numbers_of_matrix(np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0]]))
     assert list(table.columns) == ["Row", "0", "1", "2"] and list(table["Row"]) == [0, 1]
     assert table.loc[1, "2"] == 6.0 and np.isnan(table.loc[0, "1"])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(1.0, 90.0, [1, 2, 5, 10, 20, 50, 100]), (1.8, 2.2, [1.8, 1.9, 2, 2.1, 2.2])],
+)
+def test_a_logarithmic_axis_has_numbers_however_near_together_the_values_are(low, high, expected):
+    table = summary().assign(mean=low, low=low, high=high)
+    axis = plots.curves(table, x="epsilon", titles=("Epsilon", "Error"), log=(True, True)).layout.yaxis
+    assert [tick for tick in axis.tickvals if low <= tick <= 1.2 * high] == expected
+    assert [float(text) for text in axis.ticktext] == pytest.approx(axis.tickvals)
+
+
+def test_the_numbers_on_a_heat_map_stand_out_from_its_colours():
+    means = np.linspace(1.0, 3.0, 40)
+    table = pd.DataFrame({"epsilon": np.arange(40) + 1.0, "ratio": 0.5, "mean": means, "low": means, "high": means})
+    heat, numbers = plots.heat_map(table.assign(count=3), title="Error").data
+    assert list(numbers.text) == [f"{mean:.2f}" for mean in means] and list(numbers.x) == list(heat.x)
+    grounds = sample_colorscale("Cividis", np.linspace(0.0, 1.0, 40).tolist())
+    for ground, colour in zip(grounds, numbers.textfont.color, strict=True):
+        as_hex = "#" + "".join(f"{round(float(part)):02x}" for part in ground[4:-1].split(","))
+        assert contrast(as_hex, colour) >= 4.5

@@ -319,8 +319,9 @@ def beyond() -> None:
         "3. **A convex loss** with unbiased labels, which has one minimum at every epsilon."
     )
     st.latex(
-        r"M_{ij} = \mu + b_i + c_j + L_{ij}, \qquad \min \sum_{(i,j)\in\Omega} \big(A(M_{ij}) - T_{ij} M_{ij}\big) + "
-        r"\tfrac{\lambda}{2}\big(\|b\|^2 + \|c\|^2\big), \quad \|L\|_* \leq \tau, \quad A' = h"
+        r"\begin{gathered} M_{ij} = \mu + b_i + c_j + L_{ij}, \quad \|L\|_* \leq \tau, \quad A' = h \\ "
+        r"\min \sum_{(i,j)\in\Omega} \big(A(M_{ij}) - T_{ij} M_{ij}\big) + "
+        r"\tfrac{\lambda}{2}\big(\|b\|^2 + \|c\|^2\big) \end{gathered}"
     )
     epsilons, flipped, laplace = lessons.variances()
     _drawn(

@@ -68,7 +68,8 @@ def _draw(watched: dict[str, Watched]) -> None:
     charts.show(plots_privacy.ladder(rungs), "ladder", f"Epsilons side by side. {said or 'No audit is done yet'}.")
     st.caption(
         f"Epsilon on a logarithmic axis. Each bound holds with 95 % confidence for all {len(PRESETS)} audits together, "
-        "so it is a little lower than that of one attack looked at alone. Seed 0."
+        "so it is a little lower than that of one attack looked at alone. What is infinite, as without noise, is drawn "
+        "at the right edge. Seed 0."
     )
     with st.expander("The numbers"):
         charts.show_table(_table(watched), "ladder-numbers")

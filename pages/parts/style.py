@@ -16,6 +16,7 @@ button[data-variant][data-selected="true"] p { font-weight: 600; }
 }
 /* A formula a hair too high would be a part of the page that scrolls, and that no key reaches. */
 .katex-display { overflow-y: hidden; padding-block: 2px; }
+@media (max-width: 640px) { .katex-display > .katex { font-size: 1em; } }
 @media (prefers-reduced-motion: reduce) {
   *, ::before, ::after {
     animation-duration: 0.01ms !important; animation-iteration-count: 1 !important;

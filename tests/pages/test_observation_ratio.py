@@ -61,7 +61,7 @@ def test_all_views_show_the_rows(open_page, settle, expected):
 
 def test_the_heat_map_has_every_epsilon_and_ratio(open_page, settle, expected):
     at = opened(open_page, settle, view="Heat map")
-    (heat,) = drawn(at)["heat-map"]["data"]
+    heat, _ = drawn(at)["heat-map"]["data"]
     assert heat["x"] == ["1", "5"] and heat["y"] == ["40%", "50%"]
     for place, epsilon in enumerate(EPSILONS):
         np.testing.assert_allclose(numbers(heat["z"])[:, place], of(expected, "InP", epsilon)["mean"])
