@@ -48,12 +48,14 @@ class SettingsFile:
 
 def write(page: str, values: Mapping[str, Any], kept: Iterable[Pin] = ()) -> str:
     """The text of a settings file: numbers, texts, switches, and tuples or lists of these, by their keys."""
-    document = {
+    document: dict[str, Any] = {
         "about": f"Settings of obmc {version('obmc')}. A page of its dashboard opens them: “Open a settings file”.",
         "page": page,
         "settings": dict(values),
-        "pins": [pin.to_dict() for pin in kept],
     }
+    # Without pins, whoever opens the file keeps their own.
+    if entries := [pin.to_dict() for pin in kept]:
+        document["pins"] = entries
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     # Half of a pair of surrogates, which a pasted name may hold, is no text.
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -93,5 +93,6 @@ def test_bad_pins_and_parts_are_named_and_the_rest_stays():
     assert found.pins == [] and found.page == "" and len(found.notes) == 5
     assert "'run', which is no part of a settings file" in found.notes[0]
     assert "Pin 1 was left out: it has no keys." in found.notes and "'shell' is no part of a pin" in found.notes[-1]
+    assert settings.read(settings.write("compare", {"eps": 1.0}).encode()).pins is None
     many = settings.write("compare", {}, [PIN] * (MAX_PINS + 5))
     assert len(settings.read(many.encode()).pins or []) == MAX_PINS

@@ -67,7 +67,8 @@ def opener() -> None:
             type="json",
             key="open-settings",
             max_upload_size=1,
-            help="A file that was saved here, under “Take it away”. It takes the place of all settings and pins.",
+            help="A file that was saved here, under “Take it away”. It takes the place of all settings, and of the pins if "
+            "it has some.",
         )
         if given is not None:
             st.button("Use its settings", key="use-settings", type="primary", on_click=_open, args=(given.getvalue(),))
@@ -98,6 +99,8 @@ def _open(content: bytes) -> None:
     st.session_state[_NOTES] = notes
     if found.page in PAGES:
         st.session_state[_SAVED_ON] = found.page
+    elif found.page:
+        notes.append("It was saved on a page that this dashboard does not have.")
 
 
 def state_of(texts: dict[str, list[str]], notes: list[str]) -> dict[str, Any]:
