@@ -67,8 +67,8 @@ def opener() -> None:
             type="json",
             key="open-settings",
             max_upload_size=1,
-            help="A file that was saved here, under “Take it away”. It takes the place of all settings, and of the pins if "
-            "it has some.",
+            help="A file that was saved here, under “Take it away”. It takes the place of all settings, and of "
+            "the pins if it has some.",
         )
         if given is not None:
             st.button("Use its settings", key="use-settings", type="primary", on_click=_open, args=(given.getvalue(),))
