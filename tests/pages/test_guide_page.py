@@ -14,7 +14,9 @@ GUIDE = PAGES.parent / "docs" / "guides" / "page.md"
 
 
 def test_the_guide_adds_a_page(runner, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    number, page, registration, test = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text("utf-8"), re.M | re.S)
+    guide = GUIDE.read_text("utf-8")
+    number, page, test = re.findall(r"^```python\n(.*?)^```", guide, re.M | re.S)
+    (registration,) = re.findall(r"^```text\n(.*?)^```", guide, re.M | re.S)
     exec(number, {})
     pure, approximate = map(float, capsys.readouterr().out.split())
     assert pure == 4.0 / 65 < approximate
