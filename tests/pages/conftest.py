@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import pytest
 import streamlit as st
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from obmc.experiments import figures
@@ -21,6 +23,14 @@ PATIENCE = 60.0
 
 Open = Callable[..., AppTest]
 Settle = Callable[[AppTest], AppTest]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_scan() -> Iterator[None]:
+    """Look once for all tests what components the installed packages bring; every harness would do it anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def test_the_heat_map_and_the_playground_are_taken_away_as_drawn(open_page, sett
     small = {"size": "20", "reps": "3", "epsilons": ["1", "5"], "ratios": ["40%", "50%"], "mechs": ["InP"]}
     at = open_page("observation_ratio.py", settle=False, view="Heat map", **small)
     settle(at.button(key="compute").click().run())
-    (heat,) = drawn(at)["heat-map"]["data"]
+    heat, _ = drawn(at)["heat-map"]["data"]
     cells = table(files("csv")).pivot_table(index="ratio", columns="epsilon", values="mean")
     np.testing.assert_array_equal(cells.to_numpy(), numbers(heat["z"]))
     assert {button["chart"] for button in buttons(at)} == {"heat-map"}
