@@ -5,11 +5,12 @@ A pin holds settings, never numbers: whoever opens it sees the rows that its set
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from obmc import limits
+from obmc.errors import shown
 from obmc.limits import number_text, read_number
 from obmc.offers import OFFERS, check_calibration, find_offer
 from obmc.plan import Curve, Plan, metrics_for
@@ -104,7 +105,7 @@ class Pin:
         long = {short: name for name, short in _SHORT.items()}
         for key in entry:
             if key not in long:
-                raise ValueError(f"{key!r} is no part of a pin: allowed are {', '.join(long)}.")
+                raise ValueError(f"{shown(key)} is no part of a pin: allowed are {', '.join(long)}.")
         given = {long[key]: value for key, value in entry.items()}
         for needed in ("name", "offer", "epsilons", "repetitions"):
             if needed not in given:
@@ -112,7 +113,7 @@ class Pin:
         own = {item.name: given[item.name] for item in fields(Setting) if item.name in given}
         epsilons = given["epsilons"]
         if not isinstance(epsilons, list):
-            raise ValueError(f"a pin's eps must be a list of numbers, got {epsilons!r}.")
+            raise ValueError(f"a pin's eps must be a list of numbers, got {shown(epsilons)}.")
         return cls(
             name=str(given["name"]),
             offer=str(given["offer"]),
@@ -147,13 +148,15 @@ def _written(value: Any) -> str:
 def from_text(text: str) -> tuple[list[Pin], list[str]]:
     """The pins of a text as ``to_text`` gives, and a sentence for each that cannot be read."""
     entries = [part for part in text.split(_BETWEEN_PINS) if part.strip()]
-    return _read([(f"Pin {place}", _parsed(part)) for place, part in enumerate(entries, 1)])
+    return _read(entries, lambda part: Pin.from_dict(_parsed(part)))
 
 
 def _parsed(text: str) -> dict[str, Any]:
     entry: dict[str, Any] = {}
     for part in text.split(_BETWEEN_PARTS):
         key, _, value = part.strip().partition(":")
+        if key in entry:
+            raise ValueError(f"{shown(key)} is there more than once.")
         if key == "eps":
             entry[key] = [read_number(item) for item in value.split(_LIST)]
         else:
@@ -166,24 +169,27 @@ def _parsed(text: str) -> dict[str, Any]:
 
 def from_entries(entries: Iterable[Any]) -> tuple[list[Pin], list[str]]:
     """The pins of a settings file, as ``Pin.to_dict`` gives them, and a sentence for each that cannot be read."""
-    return _read([(f"Pin {place}", entry) for place, entry in enumerate(entries, 1)])
+    return _read(list(entries), _pin_of)
 
 
-def _read(entries: list[tuple[str, Any]]) -> tuple[list[Pin], list[str]]:
+def _pin_of(entry: Any) -> Pin:
+    if not isinstance(entry, dict):
+        raise ValueError("it has no keys.")
+    return Pin.from_dict(entry)
+
+
+def _read(entries: list[Any], one: Callable[[Any], Pin]) -> tuple[list[Pin], list[str]]:
     pins: list[Pin] = []
     notes = []
-    for place, entry in entries:
+    for place, entry in enumerate(entries[:MAX_PINS], 1):
         try:
-            if not isinstance(entry, dict):
-                raise ValueError("it has no keys.")
-            pin = Pin.from_dict(entry)
+            pin = one(entry)
         except (ValueError, TypeError) as error:
-            notes.append(f"{place} was left out: {error}")
+            notes.append(f"Pin {place} was left out: {error}")
             continue
-        if len(pins) == MAX_PINS:
-            notes.append(f"Only the first {MAX_PINS} pins were taken.")
-            break
         pins.append(replace(pin, name=unused(pin.name, [other.name for other in pins])))
+    if len(entries) > MAX_PINS:
+        notes.append(f"Only the first {MAX_PINS} of {len(entries):,} pins were taken.")
     return pins, notes
 
 

@@ -71,8 +71,18 @@ def read(content: bytes) -> SettingsFile:
     """
     if len(content) > MAX_BYTES:
         raise ValueError(f"This is no settings file: it has {len(content):,} bytes, and one has at most {MAX_BYTES:,}.")
+    twice: dict[str, None] = {}
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                twice[key] = None
+            found[key] = value
+        return found
+
     try:
-        entry = json.loads(content.decode("utf-8-sig"))
+        entry = json.loads(content.decode("utf-8-sig"), object_pairs_hook=once)
     except UnicodeDecodeError:
         raise ValueError("This is no settings file: it is not text in UTF-8.") from None
     except (ValueError, RecursionError) as error:
@@ -85,6 +95,7 @@ def read(content: bytes) -> SettingsFile:
     if not isinstance(settings, dict) and not isinstance(tables, list):
         raise ValueError("This is no settings file: it has neither settings nor a list of pins.")
     notes = [f"The file has {shown(key)}, which is no part of a settings file." for key in entry if key not in _KNOWN]
+    notes += [f"The file has {shown(key)} more than once in one place: the last one counts." for key in twice]
     texts = None
     if isinstance(settings, dict):
         texts = {}

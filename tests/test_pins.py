@@ -42,12 +42,30 @@ def test_defaults_are_left_out() -> None:
         ("name:A;mech:inp;eps:1", "a pin must have draws"),
         ("name:A;mech:inp;eps:1;draws:3;colour:red", "'colour' is no part of a pin"),
         ("name:A;mech:inp;eps:1;draws:3;data:moon", "data must be one of"),
+        ("name:A;mech:inp;eps:1;eps:2;draws:3", "'eps' is there more than once"),
+        ("name:A;mech:inp;eps:nan;draws:3", "epsilon must be a finite number"),
+        ("name:A;mech:inp;eps:-1;draws:3", "epsilon must be a finite number"),
+        ("name:A;mech:inp;eps:1,,2;draws:3", "epsilon must be a number"),
+        ("name:A;mech:inp;eps:" + "1," * 5_000 + "1;draws:3", "1 to 21 values"),
+        ("name:A;mech:inp;eps:1;draws:3;seed:1e400", "seed must be a whole number"),
+        ("name:A;mech:inp;eps:1;draws:3;size:" + "9" * 10_000, "size must be a whole number"),
+        ("name:A;mech:../../etc/passwd;eps:1;draws:3", "mechanism must be one of"),
+        ("name:" + "<b>" * 5_000 + ";mech:inp;eps:1;draws:3", "a pin's name must have 1 to 60"),
+        ("\x00", "is no part of a pin"),
+        ("\u202e" * 10_000, "is no part of a pin"),
     ],
 )
 def test_a_bad_pin_is_named_and_the_others_stay(text: str, message: str) -> None:
     found, notes = pins.from_text(f"{pins.to_text(ALL[:1])}|{text}")
     assert found == ALL[:1]
     assert len(notes) == 1 and notes[0].startswith("Pin 2 was left out: ") and message in notes[0]
+    assert len(notes[0]) < 500
+
+
+def test_of_very_many_pins_a_few_are_looked_at() -> None:
+    found, notes = pins.from_text(pins.to_text(ALL[:1]) + "|x" * 100_000)
+    assert found == ALL[:1]
+    assert len(notes) == MAX_PINS and notes[-1] == "Only the first 12 of 100,001 pins were taken."
 
 
 def test_names_stay_apart_and_pins_few() -> None:

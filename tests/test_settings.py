@@ -82,6 +82,14 @@ def test_a_value_that_no_setting_has_is_left_out(value):
     assert found.notes == ["The file has 'eps' with a value that no setting has. It was left out."]
 
 
+def test_what_is_there_twice_is_named_and_the_last_counts():
+    found = settings.read(b'{"settings": {"eps": 2, "eps": 3, "eps": 4, "seed": 1}, "settings": {"eps": 5}}')
+    assert found.texts == {"eps": ["5"]}
+    assert found.notes == [
+        f"The file has '{key}' more than once in one place: the last one counts." for key in ("eps", "settings")
+    ]
+
+
 def test_numbers_that_are_none_stay_texts_for_the_controls_to_refuse():
     found = settings.read(b'{"settings": {"a": Infinity, "b": NaN, "c": true, "d": 1e300, "e": 1e999}}')
     assert found.texts == {"a": ["inf"], "b": ["nan"], "c": ["true"], "d": ["1e+300"], "e": ["inf"]}
