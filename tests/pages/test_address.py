@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from obmc import limits
 from obmc.checks import PRESETS
 from obmc.experiments.jobs import JobRunner
-from pages.parts import address, controls, curve_controls, learn_contents, privacy_check_controls, readings
+from pages.parts import address, controls, curve_controls, share
 
 HOME, RATIO, LEARN, CHECK, PLAYGROUND = (
     "trade_off.py",
@@ -86,15 +86,9 @@ HOSTILE: tuple[tuple[str, str, tuple[str, ...], Any], ...] = (
 )
 # What makes a page cheap.
 CHEAP = {PLAYGROUND: {"size": "20", "obs": "0.5"}}
-EVERY = (
-    *controls.CONTROLS,
-    *controls.SWITCHES,
-    *curve_controls.known("synthetic"),
-    *readings.CONTROLS,
-    *privacy_check_controls.CONTROLS,
-    *learn_contents.CONTROLS,
-)
-CONTROLS = {control.key: control for control in EVERY}
+CONTROLS = {control.key: control for control in share.known("synthetic")}
+# Those whose choice does not depend on what is pinned, chosen or read: that is known where they are drawn only.
+FIXED = {key: control for key, control in CONTROLS.items() if control.read is not str and key != curve_controls.ONE}
 
 
 @pytest.fixture(autouse=True)
@@ -148,18 +142,16 @@ def test_what_no_control_can_take_falls_back_and_is_said(opened, runner: JobRunn
     assert not runner.statuses()
 
 
-@pytest.mark.parametrize("control", CONTROLS.values(), ids=CONTROLS)
+@pytest.mark.parametrize("control", FIXED.values(), ids=FIXED)
 def test_every_control_refuses_what_it_does_not_know_and_takes_what_it_writes(control):
     least, most = control.counts
     for text in ("no such thing", "<b>", "nan", LONG, "\x00", "'"):
-        if control.key != curve_controls.ONE:
-            with pytest.raises(ValueError, match=r"must be|may be there"):
-                control.check([text] * max(least, 1))
+        with pytest.raises(ValueError, match=r"must be|may be there"):
+            control.check([text] * max(least, 1))
     with pytest.raises(ValueError, match=f"{control.key} may be there .*, and is there {most + 1} times"):
         control.check(["1"] * (most + 1))
     default = control.default if isinstance(control.default, tuple) else (control.default,)
-    if control.key != curve_controls.ONE:
-        assert tuple(control.check([control.form(value) for value in default])) == default
+    assert tuple(control.check([control.form(value) for value in default])) == default
 
 
 def test_a_page_that_is_left_without_a_choice_has_one(opened):
