@@ -6,8 +6,12 @@ import pandas as pd
 import streamlit as st
 
 from obmc.single import Problem, Run
+from pages.parts import address
+from pages.parts.address import Control
 
 COUNT = 10
+# Which users there are depends on the data.
+USER = Control("user", "User", "", str)
 NOUNS = {"ml-100k": ("film", "films"), "rc": ("restaurant", "restaurants")}
 
 
@@ -15,11 +19,17 @@ def show(problem: Problem, run: Run) -> None:
     """Choose a user; the items not rated in training that the estimate puts first, with their probabilities."""
     assert problem.rated is not None
     one, many = NOUNS[run.setting.data]
-    users = problem.rated.users["user"].astype(str).tolist()
+    users = {name: row for row, name in enumerate(problem.rated.users["user"].astype(str))}
+    if st.session_state.get(USER.key) not in users:
+        # Of other data.
+        st.session_state.pop(USER.key, None)
     chosen = st.selectbox(
-        "User", range(len(users)), format_func=lambda row: users[row], key="user", persist_state="session"
+        USER.label,
+        tuple(users),
+        help="Whose row of the matrix to read.",
+        **address.bind(address.choice(USER.key, USER.label, "user", tuple(users))),
     )
-    table = run.likes(chosen, problem, COUNT)
+    table = run.likes(users[chosen], problem, COUNT)
     if table.empty:
         st.info(f"No {one} outside the training set is predicted to be liked by this user.")
         return

@@ -52,9 +52,10 @@ STATISTIC = address.choice("attack_sees", "The attacker sees", "what the attacke
 RUNS_WANTED = address.choice("attack_runs", "Runs in each world", "runs", (_USUAL, *(f"{count:,}" for count in RUNS)))
 SEED = address.number("attack_seed", "Seed", limits.SEED)
 CONTROLS = (VIEW, MECHANISM, CALIBRATION, EPSILON, DATA, NOISE, SIGMA, ALPHA, STATISTIC, RUNS_WANTED, SEED)
+# Which ratings there are depends on the data.
+ENTRY = Control("attack_entry", "Rating to flip", _CHOSEN, str)
 # Parameters that set controls.
 SHORTCUTS = (_PRESET, _OPEN)
-ENTRY = "attack_entry"
 
 
 def take_address() -> None:
@@ -82,7 +83,7 @@ def apply(preset: Preset) -> None:
             SIGMA.key: check.sigma,
             ALPHA.key: check.alpha,
             STATISTIC.key: _STATISTICS[check.statistic],
-            ENTRY: _CHOSEN,
+            ENTRY.key: _CHOSEN,
             RUNS_WANTED.key: _USUAL,
             SEED.key: check.seed,
         }
@@ -200,15 +201,16 @@ def _with_entry(base: Check) -> Check:
         )
         for k in order
     }
-    if st.session_state.get(ENTRY, _CHOSEN) not in places:
-        st.session_state[ENTRY] = _CHOSEN
+    offered = (_CHOSEN, *places)
+    if st.session_state.get(ENTRY.key) not in offered:
+        # Of other data.
+        st.session_state.pop(ENTRY.key, None)
     own = "the bridging one" if data.entry is not None else "the one that moves the estimate most, of 20"
     chosen = st.selectbox(
-        "Rating to flip",
-        (_CHOSEN, *places),
-        key=ENTRY,
-        persist_state="session",
+        ENTRY.label,
+        offered,
         help=f"Left to the attacker: {own}.",
+        **address.bind(address.choice(ENTRY.key, ENTRY.label, "rating to flip", offered)),
     )
     return base if chosen == _CHOSEN else replace(base, entry=places[chosen])
 

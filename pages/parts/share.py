@@ -13,6 +13,7 @@ from pages.parts import (
     curve_controls,
     guarantee_card,
     learn_contents,
+    likes,
     pinning,
     privacy_check_controls,
     readings,
@@ -53,7 +54,7 @@ def known(data: str | None = None) -> tuple[Control, ...]:
         *curve_controls.known(controls.current().data if data is None else data),
         *(*readings.CONTROLS, *pinning.CONTROLS),
         *(*privacy_check_controls.CONTROLS, *learn_contents.CONTROLS),
-        *(*reproduction_controls.CONTROLS, guarantee_card.AUDIENCE),
+        *(*reproduction_controls.CONTROLS, guarantee_card.AUDIENCE, likes.USER, privacy_check_controls.ENTRY),
     )
 
 

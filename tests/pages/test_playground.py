@@ -252,7 +252,7 @@ def test_restaurants_show_accuracy_lines_and_what_a_person_likes(open_page, sett
     assert scores(at)["InP"] == f"{right:.1%}"
     assert scores(at)["Majority class"] == f"{np.mean(test.signs == sign):.1%}"
     assert len(pictures(at)) == 2
-    settle(at.selectbox(key="user").set_value(5).run())
+    settle(at.selectbox(key="user").set_value(str(problem.rated.users["user"].iloc[5])).run())
     titles = list(at.table[-1].value.index)
     rated = set(problem.rated.items["title"].to_numpy()[problem.train.cols[problem.train.rows == 5]])
     names = problem.rated.items["title"].to_numpy()

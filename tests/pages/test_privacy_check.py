@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -105,6 +106,10 @@ def test_the_flipped_rating_can_be_chosen(open_page, settle):
     settle(at)
     row, col = (int(word.strip(",")) for word in chosen.split()[1:4:2])
     assert any(f"row {row}, column {col} is" in caption.value for caption in at.caption)
+    link = parse_qs(urlsplit(at.code[-1].value).query)
+    assert link["attack_entry"] == [chosen]
+    again = open_page(PAGE, settle=False, **link)
+    assert again.selectbox(key="attack_entry").value == chosen and not again.warning
 
 
 def test_what_a_reader_learns(open_page):
