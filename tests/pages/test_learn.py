@@ -6,7 +6,9 @@ import re
 import string
 from pathlib import Path
 
+import numpy as np
 import pytest
+from page_figures import drawn, numbers
 from streamlit.testing.v1 import AppTest
 
 from obmc import lessons
@@ -33,6 +35,19 @@ def text(at: AppTest) -> str:
 )
 def test_chapters_open(open_page, chapter, said):
     assert said in text(open_page(PAGE, chapter=chapter))
+
+
+@pytest.mark.parametrize("chapter", ["Epsilon", "Whom it protects", "InP+", "Bounds"])
+def test_every_figure_has_its_numbers_in_a_table(open_page, chapter):
+    at = open_page(PAGE, chapter=chapter)
+    figures = drawn(at)
+    assert figures and all(len(figure["alt"]) > 40 for figure in figures.values())
+    assert [box.label for box in at.expander].count("The numbers") == len(figures) == len(at.dataframe)
+    for figure, table in zip(figures.values(), at.dataframe, strict=True):
+        lines = [trace for trace in figure["data"] if trace.get("hoverinfo") != "skip"]
+        assert list(table.value.columns)[1:] == [trace["name"] for trace in lines]
+        for trace in lines:
+            np.testing.assert_allclose(table.value[trace["name"]], numbers(trace["y"]))
 
 
 def test_epsilon_is_said_by_odds_and_by_the_game(open_page):
