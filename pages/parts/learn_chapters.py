@@ -34,16 +34,17 @@ def completion() -> None:
         "entries are missing. The task is to estimate a number for every person and every film."
     )
     st.latex(
-        r"\Pr(Y_{ij} = +1) = h(M_{ij}), \qquad h(x) = \frac{1}{1 + e^{-x}} \ \text{(logistic)} \quad\text{or}\quad "
-        r"h(x) = \Phi(x/\sigma) \ \text{(Gaussian)}"
+        r"\begin{gathered} \Pr(Y_{ij} = +1) = h(M_{ij}), \\ h(x) = \frac{1}{1 + e^{-x}} \ \text{(logistic)} "
+        r"\quad\text{or} \\ h(x) = \Phi(x/\sigma) \ \text{(Gaussian)} \end{gathered}"
     )
     st.markdown(
         r"Two assumptions make that possible: the matrix $M$ is close to one of low rank $r$ (a few tastes explain "
         r"everybody), and no entry is larger than $\alpha$. The estimate fits the signs best among all such matrices:"
     )
     st.latex(
-        r"\hat M = \arg\min_{X} \; -\!\!\sum_{(i,j)\in\Omega} \log h(Y_{ij} X_{ij}) \quad\text{subject to}\quad "
-        r"\|X\|_* \leq \alpha\sqrt{r\,d_1 d_2}, \quad \max_{ij}|X_{ij}| \leq \alpha"
+        r"\begin{gathered} \hat M = \arg\min_{X} \; -\!\!\sum_{(i,j)\in\Omega} \log h(Y_{ij} X_{ij}) \\ "
+        r"\text{subject to}\quad \|X\|_* \leq \alpha\sqrt{r\,d_1 d_2}, \quad \max_{ij}|X_{ij}| \leq \alpha "
+        r"\end{gathered}"
     )
     st.markdown(
         "The problem is convex, so that there is one best value and a solver can prove how close it is. See it at work "
@@ -358,8 +359,8 @@ def bounds() -> None:
         "completion is, with a constant that nobody knows,"
     )
     st.latex(
-        r"\frac{1}{d_1 d_2}\|\hat M - M\|_F^2 \;\leq\; C\,\alpha L \beta\, \sqrt{\frac{r(d_1 + d_2)}{n}}"
-        r"\sqrt{1 + \frac{(d_1 + d_2)\log(d_1 d_2)}{n}}"
+        r"\begin{gathered} \frac{1}{d_1 d_2}\|\hat M - M\|_F^2 \;\leq\; \\ C\,\alpha L \beta\, "
+        r"\sqrt{\frac{r(d_1 + d_2)}{n}} \sqrt{1 + \frac{(d_1 + d_2)\log(d_1 d_2)}{n}} \end{gathered}"
     )
     st.markdown(
         r"with the steepness $L = \sup h'/(h(1-h))$ and the flatness $\beta = \sup h(1-h)/h'^2$ over $|x| \leq "
@@ -385,8 +386,9 @@ def bounds() -> None:
     st.subheader("A bound without unknowns, and what is measured")
     st.markdown("For the error *on the observed entries* there is an explicit bound, and a trivial one:")
     st.latex(
-        r"\frac{1}{n}\|P_\Omega(\hat M - M)\|_F^2 \;\leq\; \frac{4\alpha s\sqrt{r}\,(\sqrt{d_1} + \sqrt{d_2})}"
-        r"{\kappa\sqrt{n}}, \qquad \frac{1}{n}\|P_\Omega(\hat M - M)\|_F^2 \;\leq\; 4\alpha^2"
+        r"\begin{gathered} \frac{1}{n}\|P_\Omega(\hat M - M)\|_F^2 \;\leq\; "
+        r"\frac{4\alpha s\sqrt{r}\,(\sqrt{d_1} + \sqrt{d_2})}{\kappa\sqrt{n}}, \\ "
+        r"\frac{1}{n}\|P_\Omega(\hat M - M)\|_F^2 \;\leq\; 4\alpha^2 \end{gathered}"
     )
     st.markdown(r"with $s^2 = \tfrac14 +$ the variance of the noise on a label, and $\kappa = h'(\alpha)$.")
     share = st.segmented_control(

@@ -15,7 +15,7 @@ button[data-variant][data-selected="true"] p { font-weight: 600; }
   outline: 2px solid currentColor !important; outline-offset: -2px;
 }
 /* A formula a hair too high would be a part of the page that scrolls, and that no key reaches. */
-.katex-display { overflow-y: hidden; padding-block: 2px; }
+.katex-display { overflow-y: hidden; padding: 2px; }
 @media (max-width: 640px) { .katex-display > .katex { font-size: 1em; } }
 @media (prefers-reduced-motion: reduce) {
   *, ::before, ::after {
