@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: app test check format benchmark evidence docs screenshots audit-deps environment chromium clean
+.PHONY: app test check format benchmark evidence coverage docs screenshots audit-deps environment chromium clean
 
 app: $(VENV)/app.stamp  ## Start the dashboard; options: make app ARGS="--server.port 8502"
 	$(BIN)/python -m streamlit run app.py $(ARGS)
@@ -35,6 +35,9 @@ benchmark: environment  ## Speed against the stated targets; one: make benchmark
 evidence: environment chromium  ## The long checks; their figures go to docs/evidence/
 	$(BIN)/python -m pytest -m evidence $(ARGS)
 	$(BIN)/python -m benchmarks --evidence
+
+coverage: environment  ## Branch coverage of obmc by its tests, with what is left, in docs/evidence/coverage.md
+	JOBS=$(JOBS) $(BIN)/python -m benchmarks --evidence branch_coverage
 
 docs: environment  ## The documentation as pages, in build/docs; warnings are errors
 	$(BIN)/python -m sphinx -q -W -b html docs build/docs

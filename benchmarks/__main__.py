@@ -24,7 +24,7 @@ from pathlib import Path
 # The exit code of a script that measured all it should and says on its page which targets were missed.
 MISSED = 3
 # Pages with a place of their own.
-PAGES = {"performance": "docs/performance.md"}
+PAGES = {"performance": "docs/performance.md", "branch_coverage": "docs/evidence/coverage.md"}
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

@@ -67,11 +67,6 @@ class InputPerturbationPlus(LocalMechanism):
         return InputPerturbation(epsilon=self.epsilon)
 
     @property
-    def flip(self) -> float:
-        """p = 1 / (1 + e^eps)."""
-        return self._response.flip
-
-    @property
     def noise_variance(self) -> float:
         """Var(T | Y) = e^eps / (e^eps - 1)^2."""
         return self._response.noise_variance

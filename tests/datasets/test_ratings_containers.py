@@ -111,16 +111,23 @@ def test_the_limit_is_that_of_the_unpacked_size() -> None:
 
 
 BOMB = """
-import gzip, resource, sys
+import gzip, re, resource, sys
 from obmc import RatingsError
 from obmc.datasets.ratings_file import read_ratings
 packed = gzip.compress(b"12,34,5\\n" * 2**17) * 1200
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def peak():
+    # A process begins with the peak of the one that started it, except in Linux's own count.
+    try:
+        with open("/proc/self/status") as file:
+            return int(re.search(r"VmHWM:\\s+(\\d+)", file.read())[1]) / 1024
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+before = peak()
 try:
     read_ratings(packed, **eval(sys.argv[1]))
 except RatingsError as error:
     print(error)
-print(before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(before, peak())
 """
 
 

@@ -17,6 +17,9 @@ NO_TABLE = (
 LONGEST_LITERAL = 2**16
 MOST_NAMES = 20_000
 BLOCK = 20_000
+# Names times records of a block: every name is looked for in every record.
+MOST_CELLS = 100_000_000
+TOO_WIDE = "The JSON file has too many different names to be a table: give a CSV file."
 BROKEN = (ValueError, SyntaxError, RecursionError, MemoryError)
 
 
@@ -68,7 +71,7 @@ class _Table:
                 self._objects += len(objects)
                 self.grid.add(_columns(objects), len(objects))
             if self.grid.width > MOST_NAMES:
-                raise RatingsError("The JSON file has too many different names to be a table: give a CSV file.")
+                raise RatingsError(TOO_WIDE)
 
     def _take_lists(self, lists: list[list[Any]]) -> None:
         if not self._lists and len(lists) > 1 and _is_head(lists[0], lists[1]):
@@ -174,14 +177,25 @@ def _nested(found: Mapping[str, Mapping[str, Any]], notes: list[str]) -> list[An
 def _columns(records: list[dict[str, Any]]) -> dict[str, list[str]]:
     """The records by columns. One level of objects inside is opened: {"user": {"id": 3}} has the column "user.id"."""
     columns: dict[str, list[str]] = {}
-    for name in dict.fromkeys(chain.from_iterable(records)):
+    names = dict.fromkeys(chain.from_iterable(records))
+    width = len(names)
+    _check_width(width, len(records))
+    for name in names:
         values = [record.get(name) for record in records]
         inner = [value for value in values if type(value) is dict]
-        for key in dict.fromkeys(chain.from_iterable(inner)):
+        keys = dict.fromkeys(chain.from_iterable(inner))
+        width += len(keys)
+        _check_width(width, len(records))
+        for key in keys:
             columns[f"{name}.{key}"] = [_text(value.get(key)) if type(value) is dict else "" for value in values]
         if len(inner) < len(values):
             columns[name] = ["" if type(value) is dict else _text(value) for value in values]
     return columns
+
+
+def _check_width(width: int, records: int) -> None:
+    if width > MOST_NAMES or width * records > MOST_CELLS:
+        raise RatingsError(TOO_WIDE)
 
 
 def _is_head(first: list[Any], second: list[Any]) -> bool:

@@ -1,0 +1,207 @@
+"""Mutation tests: a seeded sample of small faults in the code that privacy rests on, and whether the tests notice.
+
+Each fault is made in a copy of the repository, one at a time: a comparison that takes or leaves its border, another
+operator, a sign, a constant that is one larger, a condition turned round. A fault that no test of its file notices is a
+survivor; each is looked at, and the page says what it would do and why it may stay.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import difflib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from _kept import Kept
+
+ROOT = Path(__file__).resolve().parents[2]
+SEED = 0
+# Faults a file: one for so many places where one can be made, and at least as many as this.
+PLACES_A_FAULT, LEAST = 48, 2
+# A fault that makes a loop endless counts as noticed.
+PATIENCE = 600
+OPTIONS = ("-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly", "--hypothesis-seed=0")
+
+TESTS = {
+    "obmc/losses.py": ("tests/test_losses.py", "tests/test_guides.py", "tests/solvers/test_proximal.py"),
+    "obmc/privacy/accounting.py": (
+        "tests/privacy/test_accounting.py",
+        "tests/test_guides.py",
+        "tests/mechanisms/test_guarantees.py",
+        "tests/privacy/test_ledger.py",
+    ),
+    "obmc/privacy/noise.py": ("tests/privacy/test_noise.py", "tests/mechanisms/test_laws.py"),
+    "obmc/privacy/guarantee.py": ("tests/privacy/test_guarantee.py", "tests/mechanisms/test_guarantees.py"),
+    "obmc/privacy/ledger.py": ("tests/privacy/test_ledger.py", "tests/test_release.py"),
+    "obmc/privacy/audit.py": ("tests/privacy/test_audit.py", "tests/privacy/test_audit_command.py"),
+}
+OF_MECHANISMS = ("tests/mechanisms", "tests/privacy/test_audit.py")
+
+# Survivors that have been looked at: a part of the mutated line, and why it may stay.
+LOOKED_AT: dict[str, str] = {}
+
+SWAPS: dict[type, type] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+    ast.Pow: ast.Mult,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The ``number``-th place of a file where a fault can be made, and the two lines before and after it."""
+
+    file: str
+    number: int
+    line: int
+    before: str
+    after: str
+    source: str
+
+
+def places(tree: ast.AST) -> Iterator[ast.AST]:
+    """Where a fault can be made: in code, not in annotations, texts or the bodies of raised errors."""
+    if isinstance(tree, ast.Raise | ast.JoinedStr | ast.Assert):
+        return
+    swapped = isinstance(tree, ast.Compare) and type(tree.ops[0]) in SWAPS
+    swapped |= isinstance(tree, ast.BinOp | ast.AugAssign | ast.BoolOp) and type(tree.op) in SWAPS
+    turned = isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub | ast.Not)
+    counted = isinstance(tree, ast.Constant) and isinstance(tree.value, int | float)
+    if swapped or turned or counted or isinstance(tree, ast.IfExp):
+        yield tree
+    for name, value in ast.iter_fields(tree):
+        if name in ("annotation", "returns", "decorator_list", "type_params"):
+            continue
+        # A name that is bound to a type is no code.
+        if isinstance(tree, ast.Assign) and name == "value" and isinstance(value, ast.Subscript):
+            continue
+        for inner in value if isinstance(value, list) else [value]:
+            if isinstance(inner, ast.AST):
+                yield from places(inner)
+
+
+def break_(node: ast.AST) -> None:
+    """Make the fault of a place."""
+    if isinstance(node, ast.Compare):
+        node.ops[0] = SWAPS[type(node.ops[0])]()
+    elif isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp):
+        node.op = SWAPS[type(node.op)]()
+    elif isinstance(node, ast.UnaryOp):
+        # -x becomes +x, and not x becomes not not x.
+        turned = ast.UnaryOp(ast.Not(), node.operand)
+        node.op, node.operand = (ast.UAdd(), node.operand) if isinstance(node.op, ast.USub) else (ast.Not(), turned)
+    elif isinstance(node, ast.IfExp):
+        node.body, node.orelse = node.orelse, node.body
+    elif isinstance(node, ast.Constant):
+        node.value = (not node.value) if isinstance(node.value, bool) else node.value + 1
+
+
+def faults(file: str, rng: np.random.Generator) -> list[Fault]:
+    """The sample of one file."""
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    plain = ast.unparse(tree).splitlines()
+    count = len(list(places(tree)))
+    found = []
+    for number in sorted(rng.permutation(count)[: max(LEAST, round(count / PLACES_A_FAULT))].tolist()):
+        mutated = copy.deepcopy(tree)
+        node = list(places(mutated))[number]
+        break_(node)
+        source = ast.unparse(ast.fix_missing_locations(mutated))
+        changed = [text for text in difflib.ndiff(plain, source.splitlines()) if text[0] in "+-"]
+        before, after = (next((text[2:].strip() for text in changed if text[0] == sign), "") for sign in "-+")
+        found.append(Fault(file, number, getattr(node, "lineno", 0), before, after, source))
+    return found
+
+
+def is_noticed(fault: Fault, tree: Path, tests: tuple[str, ...]) -> bool:
+    """Whether a test of the file fails, or none comes to an end."""
+    path = tree / fault.file
+    sound = path.read_text(encoding="utf-8")
+    path.write_text(fault.source, encoding="utf-8")
+    try:
+        return run(tree, tests) != 0
+    finally:
+        path.write_text(sound, encoding="utf-8")
+
+
+def run(tree: Path, tests: tuple[str, ...]) -> int:
+    """The exit code of the tests, 1 if they take too long."""
+    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        command = [sys.executable, "-m", "pytest", *OPTIONS, *tests]
+        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, timeout=PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        return 1
+    return done.returncode
+
+
+def main() -> int:
+    rng = np.random.default_rng(SEED)
+    mechanisms = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "obmc/mechanisms").glob("[!_]*.py"))
+    tests = {**TESTS, **dict.fromkeys(mechanisms, OF_MECHANISMS)}
+    kept = Kept("mutation", version=1)
+    rows, survivors = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "copy"
+        ignored = shutil.ignore_patterns(".git", ".venv", "build", "__pycache__", ".hypothesis", ".*_cache")
+        shutil.copytree(ROOT, tree, ignore=ignored)
+        for file, names in tests.items():
+            sample = faults(file, rng)
+            alive = []
+            for fault in sample:
+                key = [file, fault.before, fault.after, fault.number]
+                noticed = kept.of(key, lambda fault=fault, names=names: {"noticed": is_noticed(fault, tree, names)})
+                if not noticed["noticed"]:
+                    alive.append(fault)
+            if alive and run(tree, names) != 0:
+                raise SystemExit(f"the tests of {file} fail without a fault")
+            rows.append((file, len(sample), len(sample) - len(alive)))
+            survivors += alive
+    return tell(rows, survivors)
+
+
+def tell(rows: list[tuple[str, int, int]], survivors: list[Fault]) -> int:
+    """The page; 1 if a survivor has not been looked at."""
+    print("# Mutation tests\n")
+    print(__doc__.partition("\n\n")[2].replace("\n", " ").strip() + "\n")
+    print("| file | faults | noticed |\n|---|---|---|")
+    for file, count, noticed in rows:
+        print(f"| `{file}` | {count} | {noticed} |")
+    print(f"| **all** | **{sum(row[1] for row in rows)}** | **{sum(row[2] for row in rows)}** |\n")
+    open_ = 0
+    if survivors:
+        print("## Survivors\n\n| file | sound | fault | why it may stay |\n|---|---|---|---|")
+    for fault in survivors:
+        why = next((text for part, text in LOOKED_AT.items() if part in fault.after), "")
+        open_ += not why
+        before, after = (text.replace("|", "\\|") for text in (fault.before, fault.after))
+        print(f"| `{fault.file}` | `{before}` | `{after}` | {why or '**not looked at yet**'} |")
+    return 1 if open_ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
