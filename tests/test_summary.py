@@ -38,6 +38,22 @@ def test_the_interval_is_student_s():
     assert found.mean - found.low == pytest.approx(found.high - found.mean)
 
 
+def test_two_constants_differ_without_doubt_and_two_single_draws_without_an_interval():
+    def of(seed, values):
+        return as_frame(row(value=value, repetition=k) | {"seed": seed} for k, value in enumerate(values))
+
+    (constant,) = differences(of(0, [0.5, 0.5]), of(1, [0.2, 0.2])).itertuples()
+    assert (constant.difference, constant.paired) == (pytest.approx(0.3), False)
+    assert constant.low == constant.high == constant.difference
+    (single,) = differences(of(0, [0.5]), of(1, [0.2, 0.3])).itertuples()
+    assert single.difference == pytest.approx(0.25) and math.isnan(single.low)
+
+
+def test_losses_of_nothing_are_nothing():
+    assert losses(as_frame([])).empty
+    assert Mean.of([math.nan]).draws == 0
+
+
 def test_one_draw_has_no_interval():
     (found,) = summarise(as_frame([row(value=2.0)])).itertuples()
     assert found.mean == 2.0 and math.isnan(found.low) and math.isnan(found.high)

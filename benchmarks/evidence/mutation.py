@@ -25,9 +25,9 @@ from _kept import Kept
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 0
 # Faults a file: one for so many places where one can be made, and at least as many as this.
-PLACES_A_FAULT, LEAST = 48, 2
+PLACES_A_FAULT, LEAST = 72, 2
 # A fault that makes a loop endless counts as noticed.
-PATIENCE = 600
+PATIENCE = 180
 OPTIONS = ("-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly", "--hypothesis-seed=0")
 
 TESTS = {
@@ -41,12 +41,14 @@ TESTS = {
     "obmc/privacy/noise.py": ("tests/privacy/test_noise.py", "tests/mechanisms/test_laws.py"),
     "obmc/privacy/guarantee.py": ("tests/privacy/test_guarantee.py", "tests/mechanisms/test_guarantees.py"),
     "obmc/privacy/ledger.py": ("tests/privacy/test_ledger.py", "tests/test_release.py"),
-    "obmc/privacy/audit.py": ("tests/privacy/test_audit.py", "tests/privacy/test_audit_command.py"),
+    "obmc/privacy/audit.py": ("tests/privacy/test_audit.py",),
 }
-OF_MECHANISMS = ("tests/mechanisms", "tests/privacy/test_audit.py")
+OF_MECHANISMS = ("tests/mechanisms",)
 
 # Survivors that have been looked at: a part of the mutated line, and why it may stay.
-LOOKED_AT: dict[str, str] = {}
+LOOKED_AT = {
+    "if delta_of(0.0) < delta:": "where the two are equal the search goes on, and ends at an epsilon below 10^-11",
+}
 
 SWAPS: dict[type, type] = {
     ast.Lt: ast.LtE,
@@ -163,6 +165,7 @@ def main() -> int:
     rng = np.random.default_rng(SEED)
     mechanisms = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "obmc/mechanisms").glob("[!_]*.py"))
     tests = {**TESTS, **dict.fromkeys(mechanisms, OF_MECHANISMS)}
+    # Raise the version when tests have come: survivors are tried again.
     kept = Kept("mutation", version=1)
     rows, survivors = [], []
     with tempfile.TemporaryDirectory() as folder:

@@ -110,6 +110,53 @@ def test_the_limit_is_that_of_the_unpacked_size() -> None:
             load(data, 5_000)
 
 
+class Odd:
+    """A file object that does not behave."""
+
+    def __init__(self, given: object) -> None:
+        self.given = given
+
+    def read(self, size: int) -> object:
+        if isinstance(self.given, Exception):
+            raise self.given
+        return self.given
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (Odd(OSError("the disk is gone")), "source could not be read: the disk is gone"),
+        (Odd(7), "source must give bytes or text when it is read, but gave int"),
+        (Odd(b""), "The file is empty"),
+        ("a\0b", "source could not be read"),
+        (b"\x80\x04\x95abc.", "Python pickle"),
+        (zipped(("Index/Document.iwa", b"x")), "Apple Numbers"),
+        (zipped(("archive/data.pkl", b"x")), "arrays, not CSV"),
+        (zipped(("a.npy", b"x")), "arrays, not CSV"),
+    ],
+    ids=["breaks", "no bytes", "empty", "no path", "pickle", "numbers", "torch", "numpy"],
+)
+def test_what_cannot_be_read_is_said_in_a_sentence(source: object, message: str) -> None:
+    with pytest.raises(RatingsError, match=message) as caught:
+        read_ratings(source)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_on_disk_that_is_too_large_is_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "large.csv").write_bytes(PLAIN)
+    with pytest.raises(RatingsError, match="above the limit of"):
+        read_ratings(tmp_path / "large.csv", max_bytes=len(PLAIN) - 1)
+
+
+def test_an_encrypted_archive_is_said_to_be_one() -> None:
+    packed = bytearray(zipped(("a.csv", PLAIN)))
+    # The bit of the general flags, in the local header and in the directory, that says that a member is encrypted.
+    packed[6] |= 1
+    packed[packed.index(b"PK\x01\x02") + 8] |= 1
+    with pytest.raises(RatingsError, match=r"unpack it yourself|password|encrypted"):
+        read_ratings(bytes(packed))
+
+
 BOMB = """
 import gzip, re, resource, sys
 from obmc import RatingsError

@@ -42,6 +42,12 @@ EVERYTHING = {
 }
 
 
+def test_a_link_may_be_given_itself() -> None:
+    for link in (obmc.Logistic(), obmc.Gaussian(0.3)):
+        assert Sweep(mechanisms=["Clear"], link=link) == Sweep(mechanisms=["Clear"], link=link.name, sigma=link.sigma)
+    assert Sweep(mechanisms=["Clear"], link=obmc.Logistic(), sigma=3.0).sigma == 1.0
+
+
 class Steep(obmc.Logistic):
     """A link that passes for another by its name."""
 

@@ -5,7 +5,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 import obmc
 from obmc.privacy import accounting as acc
@@ -57,6 +57,7 @@ class TestRandomisedResponse:
         assert acc.rr_epsilon(0.3, 0.7) == pytest.approx(0.0, abs=1e-12)
 
     def test_symmetric_pairs(self):
+        assert acc.check_flip_probabilities(0.2, 0.2, 1.5) == pytest.approx(math.log(4.0))
         for epsilon in (0.1, 1.0, 5.0):
             p = 1 / (1 + math.exp(epsilon))
             assert acc.rr_epsilon(p, p) == pytest.approx(epsilon)
@@ -154,6 +155,10 @@ class TestLikelihood:
         scale = acc.paper_sensitivity(GAUSSIAN, alpha) / nominal
         assert acc.likelihood_epsilon_at_least(GAUSSIAN, alpha, scale) == pytest.approx(true, abs=6e-4)
 
+    def test_the_logistic_form_is_proven_from_nought_on(self):
+        assert acc.paper_proven_from(LOGISTIC, 1.0) == 0.0
+        assert acc.paper_violated_below(LOGISTIC, 1.0) == 0.0
+
     def test_displayed_noise(self):
         assert acc.paper_proven_from(LOGISTIC, 1.0, halving=2.0) == math.inf
         assert acc.paper_proven_from(GAUSSIAN, 1.0, halving=2.0) == pytest.approx(2.766, abs=3e-3)
@@ -202,6 +207,12 @@ class TestClamp:
         assert measured <= claimed * (1 + 1e-12)
         assert claimed == pytest.approx(measured, rel=1e-4)
 
+    def test_a_root_that_is_off_by_rounding_cannot_make_it_too_small(self):
+        for clip in (0.85, 1.0, 1.3):
+            meeting = optimize.brentq(lambda x, clip=clip: float(GAUSSIAN.score(-x)) - clip, 0.0, 1.0, xtol=1e-14)
+            plain = clip + float(GAUSSIAN.score(meeting))
+            assert plain * (1 + 0.5e-9) < acc.clamp_sensitivity(GAUSSIAN, 1.0, clip) < plain * (1 + 2e-9)
+
 
 class TestGaussianMechanism:
     @pytest.mark.parametrize(
@@ -237,6 +248,12 @@ class TestGaussianMechanism:
         sigma = dp_accounting.get_sigma_gaussian(2.0, 1e-6)
         assert acc.gaussian_multiplier(2.0, 1e-6) == pytest.approx(sigma, rel=1e-5)
 
+    def test_noise_that_is_enough_by_itself_costs_nothing(self):
+        assert acc.gaussian_epsilon(0.5, 1.0) == 0.0
+        # So little noise that the search has to begin below its usual bracket.
+        weak = acc.gaussian_multiplier(1e6, 0.5)
+        assert weak < 1e-3 and acc.gaussian_delta(1e6, weak) <= 0.5
+
     def test_bad_input(self):
         with pytest.raises(ValueError, match="delta must be a finite number above 0 and below 1"):
             acc.gaussian_multiplier(1.0, 0.0)
@@ -256,8 +273,6 @@ class TestRidge:
 
     def test_scalar_problem_never_exceeds_it(self):
         """One entry, logistic loss plus ridge: the two minimisers are at most S2 apart."""
-        from scipy import optimize
-
         for ridge in (0.01, 0.1, 0.2, 1.0, 5.0):
             bound = acc.ridge_sensitivity(1.0, float(LOGISTIC.density(1.0)), ridge)
 
@@ -272,6 +287,13 @@ class TestRidge:
     def test_the_gap_adds_both_solvers_distances(self):
         base = acc.ridge_sensitivity(1.0, 0.2, 0.5)
         assert acc.ridge_sensitivity(1.0, 0.2, 0.5, gap=1e-6) == pytest.approx(base + 2 * math.sqrt(2e-6 / 0.5))
+
+    @pytest.mark.parametrize("place", range(3))
+    def test_what_must_be_positive_is_named(self, place):
+        given = [1.0, 1.0, 1.0]
+        given[place] = 0.0
+        with pytest.raises(ValueError, match=("steepness", "curvature", "ridge")[place]):
+            acc.ridge_sensitivity(*given)
 
 
 class TestUser:

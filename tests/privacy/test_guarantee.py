@@ -117,6 +117,11 @@ class TestWords:
         assert "epsilon = 200 only" in text
         assert entry().headline == "epsilon = 2 for one entry fixed in advance"
 
+    def test_nothing_proven_is_said_as_that(self):
+        open_ = make(epsilon=math.inf, status="open")
+        assert "No limit is proven on what the result reveals about a rating." in open_.explain()
+        assert open_.user_epsilon(3) == open_.user_epsilon(3, 1e-5) == math.inf
+
     def test_no_privacy(self):
         clear = make(claimed=math.inf, epsilon=math.inf, trust="none", conditions="none")
         assert clear.headline == "No privacy"

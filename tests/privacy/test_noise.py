@@ -321,6 +321,10 @@ class TestNoise:
         with pytest.raises(ValueError, match="alpha must be at least"):
             noise.entry_grid_sensitivity(1e-9)
 
+    def test_a_sensitivity_of_nothing_is_refused(self):
+        with pytest.raises(ValueError, match="sensitivity must be a finite number above 0"):
+            noise.gradient_grid_sensitivity(0.0)
+
 
 class TestLaplaceField:
     def test_law(self):
