@@ -18,7 +18,7 @@ TARGET = 95.0
 ELSEWHERE = ("tests/browser", "tests/service", "tests/pages")
 # What the rows of a file have in common.
 WHY = {
-    "obmc/experiments/worker.py": "worker processes end at once, without the end at which coverage is written down; the "
+    "obmc/experiments/worker.py": "worker processes end at once, without the moment at which coverage is written; the "
     "tests of executors run all of it",
     "obmc/experiments/executors.py": "what the operating system may do to a process at any moment",
 }
