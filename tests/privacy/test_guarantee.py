@@ -156,6 +156,18 @@ class TestWords:
     def test_number(self, value, text):
         assert words.number(value) == text
 
+    @pytest.mark.parametrize(
+        ("epsilon", "delta", "text"),
+        [
+            (0.5, 1e-5, r"\varepsilon = 0.5,\ \delta = 10^{-5}"),
+            (0.001, 2.5e-5, r"\varepsilon = 0.001,\ \delta = 2.5 \cdot 10^{-5}"),
+            (12_345.0, 0.01, r"\varepsilon = 12\,345,\ \delta = 0.01"),
+            (2e7, 0.01, r"\varepsilon = 2 \cdot 10^{7},"),
+        ],
+    )
+    def test_numbers_in_formulas(self, epsilon, delta, text):
+        assert f"${text}" in make(claimed=epsilon, epsilon=epsilon, delta=delta).explain("expert")
+
     def test_unknown_audience(self):
         with pytest.raises(ValueError, match="audience must be one of"):
             make().explain("child")

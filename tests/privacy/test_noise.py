@@ -179,6 +179,12 @@ class TestDiscreteLaplace:
         # The low digits are as uniform as they must be: no grid coarser than 1 shows through.
         assert chi_square(np.abs(sample) % 16, np.full(16, 1 / 16), np.arange(16)) > 1e-3
 
+    def test_what_overflows_its_digits_goes_on_from_there(self, monkeypatch):
+        # Rate 2 has three digits; they are all 0 here, and the event beyond them happens twice, once and never.
+        answers = iter([[0, 0, 0]] * 3 + [[1, 1, 0], [1, 0], [0]])
+        monkeypatch.setattr(noise, "bernoulli", lambda size, series, source: np.array(next(answers)[:size], dtype=bool))
+        np.testing.assert_array_equal(noise.exact_geometric(3, Fraction(2), SeededBits(0)), [16, 8, 0])
+
     def test_geometric_overflow_digits(self):
         # With a rate just above 16 there are no digits, only the repeated tail event.
         sample = noise.exact_geometric(3_000_000, Fraction(16), SeededBits(7))
