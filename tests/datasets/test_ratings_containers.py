@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,7 +107,7 @@ def test_the_limit_is_that_of_the_unpacked_size() -> None:
     packed = packed_gzip(PLAIN * 200)
     assert load(packed, len(PLAIN) * 200).data == PLAIN * 200
     for data in (packed, PLAIN * 200, io.BytesIO(PLAIN * 200)):
-        with pytest.raises(RatingsError, match=r"above the limit of 0 MB: take a sample .* or raise max_bytes"):
+        with pytest.raises(RatingsError, match=r"above the limit of 5,000 bytes: take a sample .* or raise max_bytes"):
             load(data, 5_000)
 
 
@@ -187,3 +188,15 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(arguments: str) -> None:
     assert "unpacks to more than" in sentence or "above the limit of 512 MB" in sentence
     assert after - before < 50 and after < 500
     assert DEFAULT_MAX_BYTES < 1200 * 2**20 * 2
+
+
+@pytest.mark.parametrize("limit", [0, -1, "x", float("nan"), 2.5, True])
+def test_a_limit_that_is_none_is_refused_as_the_reader_promises(limit: Any) -> None:
+    with pytest.raises(RatingsError, match="max_bytes must be a whole number"):
+        read_ratings(PLAIN, max_bytes=limit)
+
+
+@pytest.mark.parametrize(("limit", "said"), [(10, "10 bytes"), (50 * 2**10, "50 kB"), (20 * 2**20, "20 MB")])
+def test_a_limit_is_said_in_a_unit_that_shows_it(limit: int, said: str) -> None:
+    with pytest.raises(RatingsError, match=f"holds more than {said}, above the limit of {said}:"):
+        read_ratings(io.BytesIO(b"1" * (limit + 5)), max_bytes=limit)

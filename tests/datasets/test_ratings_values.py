@@ -11,7 +11,7 @@ import pytest
 from obmc import RatingsError
 from obmc.datasets.ratings_file import read_ratings
 from obmc.datasets.reader.codes import guess_codes
-from obmc.datasets.reader.values import Reading, read_values
+from obmc.datasets.reader.values import DATE_LIKE, Reading, read_values
 
 
 def read(texts: list[str], counts: list[int] | None = None, **arguments: Any) -> Reading:
@@ -28,6 +28,17 @@ def read(texts: list[str], counts: list[int] | None = None, **arguments: Any) ->
         (["−2", "–1", "４", "٣"], [-2, -1, 4, 3], False),
         (["1,234", "12,345", "999"], [1234, 12345, 999], True),
         (["1,234.5", "12"], [1234.5, 12], True),
+        (["3,025", "1,400", "2,000"], [3025, 1400, 2000], True),
+        (["0,025", "1,400", "2,000"], [0.025, 1.4, 2], True),
+        (["1.2k", "950", "3K", "1.1k"], [1200, 950, 3000, 1100], True),
+        (["1,2 k", "2M", "7"], [1200, 2_000_000, 7], True),
+        (["1,5 Mio.", "2 Tsd.", "7"], [1_500_000, 2000, 7], True),
+        (["5 m", "3 m"], [5, 3], True),
+        (["80%", "0.8", "1", "0"], [0.8, 0.8, 1, 0], True),
+        (["80%", "0"], [80, 0], True),
+        (["80%", "4/5"], [80, 80], True),
+        (["4/5", "3"], [4, 3], True),
+        (["\u200e4", "5\u200f", "\u202a3\u202c"], [4, 5, 3], False),
         (["1.234,5", "12,5", "3"], [1234.5, 12.5, 3], True),
         (["1.401", "430", "31"], [1401, 430, 31], True),
         (["1 234", "12 345,5", "7"], [1234, 12345.5, 7], True),
@@ -96,6 +107,41 @@ def test_a_few_unreadable_rows_are_dropped_with_examples() -> None:
     reading = read(["4/5", "3/5", "04-May", "lost"], [50, 50, 3, 1])
     assert np.isnan(reading.values[2:]).all()
     assert "'04-May', 'lost': 4 (some look like dates made by a spreadsheet)" in reading.notes[-1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    "04. Mai|4. Mai.|4 mai|01. Mrz|3. Okt 24|04 déc.|1 août|3-janv|02 ene|5 de mayo|4-mag|1. Februar 2023|3. Dez"
+    "|4 luglio|May-04|Sept 5|4 May|3/feb|05-01-2023".split("|"),
+)
+def test_what_a_spreadsheet_made_a_date_is_no_rating(text: str) -> None:
+    reading = read(["4,5", "3,5", "4,0", text], [9, 9, 9, 2])
+    assert math.isnan(reading.values[3]) and "look like dates" in reading.notes[-1]
+
+
+@pytest.mark.parametrize("text", ["4 marks", "4 out of 5", "3 Sterne", "5 mars bars", "1 star"])
+def test_what_begins_as_a_month_does_is_no_date(text: str) -> None:
+    assert DATE_LIKE.fullmatch(text) is None
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["80%", "4"], "'80%' and 4, so they are on two scales"),
+        (["80%", "4 stars"], "on two scales"),
+        (["4/5", "8/10", "3"], "several scales, such as '4/5' and 3"),
+        (["5m", "300"], "'5m' in 'rating' may mean millions, minutes"),
+    ],
+)
+def test_numbers_that_do_not_compare_are_refused(texts: list[str], message: str) -> None:
+    with pytest.raises(RatingsError) as refused:
+        read(texts)
+    assert message in str(refused.value)
+
+
+def test_a_unit_that_only_some_ratings_have_is_not_left_out() -> None:
+    reading = read(["4 h", "3 h", "250", "30"], [2, 2, 9, 9])
+    assert np.isnan(reading.values[:2]).all() and "'4 h', '3 h': 4" in reading.notes[-1]
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,10 @@ def load(source: Any, max_bytes: int | None) -> Content:
 
     Raises ``RatingsError`` for what is missing, too large, damaged, locked, or no text.
     """
-    limit = DEFAULT_MAX_BYTES if max_bytes is None else check_integer("max_bytes", max_bytes, low=1, high=2**50)
+    try:
+        limit = DEFAULT_MAX_BYTES if max_bytes is None else check_integer("max_bytes", max_bytes, low=1, high=2**50)
+    except ValueError as error:
+        raise RatingsError(str(error)) from error
     guarded = max_bytes is None
     content = Content(_read(source, limit), "plain", ())
     for _ in range(3):
@@ -141,10 +144,19 @@ def _within(data: bytes, limit: int) -> bytes:
 
 def _too_large(size: int, limit: int) -> str:
     more = "more than " if size == limit + 1 else ""
+    held = limit if more else size
     return (
-        f"The file holds {more}{size / 2**20:,.0f} MB, above the limit of {limit / 2**20:,.0f} MB: take a sample of "
-        "its lines (for example every tenth user) or raise max_bytes."
+        f"The file holds {more}{_as_size(held)}, above the limit of {_as_size(limit)}: take a sample of its lines (for "
+        "example every tenth user) or raise max_bytes."
     )
+
+
+def _as_size(size: int) -> str:
+    """A number of bytes in the largest unit of which there are some."""
+    for unit, step in (("MB", 2**20), ("kB", 2**10)):
+        if size >= 10 * step:
+            return f"{size / step:,.0f} {unit}"
+    return f"{size:,} bytes"
 
 
 def _unpack(content: Content, limit: int, guarded: bool) -> Content:

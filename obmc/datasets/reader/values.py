@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +30,15 @@ GLYPHS = frozenset("★⭐🌟✭✮✯✪☆✩⯨❤♥👍*")
 EMPTY_GLYPHS = frozenset("☆✩")
 HALVES = {"½": ".5", "¼": ".25", "¾": ".75"}
 SIGNS = str.maketrans({"−": "-", "–": "-", "—": "-", "﹣": "-", "⁺": "+", "’": "'", "٫": ".", "٬": ",", "\ufe0f": None})
+MONTH = (
+    r"(?:jan(?:uary?|uar)?|january|jän(?:ner)?|janv(?:ier)?|ene(?:ro)?|gen(?:naio)?|feb(?:ruary?|ruar|rero|braio)?|february"
+    r"|févr?(?:ier)?|fevr?(?:ier)?|mar(?:ch|s|zo)?|mär(?:z)?|mrz|apr(?:il|ile)?|avr(?:il)?|abr(?:il)?|may|mai|mayo|mag(?:gio)?"
+    r"|june?|juni|juin|junio|giu(?:gno)?|july?|juli|juil(?:let)?|julio|lug(?:lio)?|aug(?:ust)?|août|aout|ago(?:sto)?"
+    r"|sept?(?:ember|embre|iembre)?|set(?:tembre)?|oct(?:ober|obre|ubre)?|okt(?:ober)?|ott(?:obre)?"
+    r"|nov(?:ember|embre|iembre)?|dec(?:ember)?|dez(?:ember)?|déc(?:embre)?|dic(?:iembre|embre)?)\.?"
+)
 DATE_LIKE = re.compile(
-    r"\d{1,2}[-. /]?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mai|okt|dez|mär)[a-z]*\.?(?:[-. /]?\d{2,4})?"
-    r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[-. /]\d{1,4}"
+    rf"\d{{1,2}}[-. /]*(?:de )?{MONTH}(?:[-. /]*(?:de )?\d{{2,4}})?|{MONTH}[-. /]*\d{{1,4}}"
     r"|\d{4}[-/.]\d{1,2}[-/.]\d{1,2}.*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}.*",
     re.IGNORECASE,
 )
@@ -42,6 +49,11 @@ SURE_UNIT = re.compile(
     re.IGNORECASE,
 )
 
+# 1.2k counts; a lone small "m" may also be metres or minutes.
+MAGNITUDE = re.compile(
+    r"([+-]?[\d.,]+)\s*(k|t(?:ausend|sd|housand)\.?|m|mio\.?|mln\.?|million(?:en|s)?)", re.IGNORECASE
+)
+
 # No number is longer; what is longer is a comment.
 LONGEST = 100
 RATED, MISSING, INFINITE, UNREADABLE = 0, 1, 2, 3
@@ -49,9 +61,7 @@ RATED, MISSING, INFINITE, UNREADABLE = 0, 1, 2, 3
 
 @dataclass
 class Reading:
-    """What the texts say: values (nan where there is none), kinds (# No number is longer; what is longer is a comment.
-    LONGEST = 100
-    RATED, MISSING, INFINITE, UNREADABLE), and how."""
+    """What the texts say: values (nan where there is none), kinds (RATED, MISSING, INFINITE or UNREADABLE), and how."""
 
     values: NDArray[np.float64]
     kinds: NDArray[np.int8]
@@ -102,7 +112,7 @@ def read_values(
             open_texts[k] = text
     reading.words.update(given)
     _read_marked(reading, open_texts, counts, texts, decimal)
-    _read_decorated(reading, open_texts, counts)
+    _read_decorated(reading, open_texts, counts, column)
     _read_words(reading, open_texts, counts, column)
     _check_readable(reading, open_texts, counts, column)
     return reading
@@ -139,6 +149,7 @@ def _clean(text: str) -> str:
             text = unicodedata.normalize("NFKC", text)
         text = text.translate(SIGNS)
         text = "".join(str(unicodedata.digit(char)) if char.isdigit() and not char.isascii() else char for char in text)
+        text = text.strip("\ufeff\u200b\u200e\u200f\u202a\u202c")
     text = text.strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1].strip()
@@ -200,6 +211,9 @@ def _comma_is_decimal(reading: Reading, open_texts: dict[int, str], texts: Seque
     heads = [abs(float(_bare(text).split(",")[0])) for text in single]
     if max(heads) >= 10 or float(others.max(initial=0.0)) > 10:
         return False
+    # In every rating: with as many decimals a rating such as 4 would be 4,000 too, but counts have them from 1,000 on.
+    if not len(others) and min(heads) >= 1:
+        return False
     reading.notes.append(
         f"The comma in ratings such as {single[0]!r} was taken as the decimal mark (change with decimal='.')."
     )
@@ -232,7 +246,7 @@ def _number(text: str, comma: bool) -> float:
     return plain_number(text.replace(",", ".") if comma else text)
 
 
-def _read_decorated(reading: Reading, open_texts: dict[int, str], counts: NDArray[np.int64]) -> None:
+def _read_decorated(reading: Reading, open_texts: dict[int, str], counts: NDArray[np.int64], column: str) -> None:
     """80 %, 4/5, "4 out of 5 stars", ★★★☆☆, "4 stars": numbers with something around them."""
     comma = reading.decimal == ","
     fractions: dict[int, tuple[float, float]] = {}
@@ -247,25 +261,33 @@ def _read_decorated(reading: Reading, open_texts: dict[int, str], counts: NDArra
         len(text) > 1 and (GLYPHS | {"½"}).issuperset(text.replace(" ", "")) for _, text in _short(open_texts)
     )
     hollow = not any((GLYPHS - EMPTY_GLYPHS) & set(text) for text in open_texts.values() if "☆" in text or "✩" in text)
+    percents: dict[int, float] = {}
     for k, text in _short(open_texts):
         percent, out_of = PERCENT.fullmatch(text), OUT_OF.fullmatch(text)
         if percent and math.isfinite(value := _number(percent[1], comma)):
-            settle(k, value, "with a percent sign, which was left out")
+            percents[k] = value
         elif out_of and math.isfinite(value := _number(out_of[1], comma)) and _number(out_of[2], comma) > 0:
             fractions[k] = (value, _number(out_of[2], comma))
         elif several and math.isfinite(value := _glyphs(text, hollow)):
             settle(k, value, "written in signs such as ★, which were counted")
-    _settle_fractions(fractions, counts, settle)
+    if percents and fractions:
+        fractions |= {k: (value, 100.0) for k, value in percents.items()}
+        percents = {}
+    _settle_fractions(fractions, reading, open_texts, settle, column)
+    _settle_magnitudes(open_texts, reading, comma, settle, column)
     units = {
-        k: found for k, text in _short(open_texts) if (found := UNIT.fullmatch(text)) and not DATE_LIKE.fullmatch(text)
+        k: found
+        for k, text in _short(open_texts)
+        if k not in percents and (found := UNIT.fullmatch(text)) and not DATE_LIKE.fullmatch(text)
     }
     common = {found[2].casefold().rstrip("s. ") for found in units.values()}
+    # Beside numbers without one, a unit that is not known may change the scale: such texts are left unread.
+    alone = len(common) == 1 and len(units) > 1 and not percents and not (reading.kinds == RATED).any()
     for k, found in units.items():
         value = _number(found[1], comma)
-        if math.isfinite(value) and (
-            SURE_UNIT.fullmatch(found[2].rstrip(". ")) or (len(common) == 1 and len(units) > 1)
-        ):
+        if math.isfinite(value) and (alone or SURE_UNIT.fullmatch(found[2].rstrip(". "))):
             settle(k, value, f"with a unit such as {found[2]!r}, which was left out")
+    _settle_percents(percents, reading, open_texts, settle, column)
     labelled = {
         k: found
         for k, text in _short(open_texts)
@@ -277,11 +299,73 @@ def _read_decorated(reading: Reading, open_texts: dict[int, str], counts: NDArra
     reading.notes.extend(f"Ratings {what}: {count:,}." for what, count in kinds.items())
 
 
+def _settle_percents(
+    percents: dict[int, float],
+    reading: Reading,
+    open_texts: dict[int, str],
+    settle: Callable[[int, float, str], None],
+    column: str,
+) -> None:
+    """80 % among others of its kind is 80; among shares between 0 and 1 it is 0.8."""
+    others = reading.values[reading.kinds == RATED]
+    # 0 is 0 %, and what is negative is a code.
+    others = others[others > 0]
+    shares = len(others) > 0 and float(others.max()) <= 1
+    if percents and len(others) and not shares:
+        raise RatingsError(
+            f"Some ratings in {column} are percentages and others are not, such as "
+            f"{open_texts[next(iter(percents))]!r} and {others[0]:g}, so they are on two scales: write all of them in the same way."
+        )
+    for k, value in percents.items():
+        if shares:
+            settle(k, value / 100, "with a percent sign among shares from 0 to 1, read as hundredths (80% = 0.8)")
+        else:
+            settle(k, value, "with a percent sign, which was left out")
+
+
+def _settle_magnitudes(
+    open_texts: dict[int, str],
+    reading: Reading,
+    comma: bool,
+    settle: Callable[[int, float, str], None],
+    column: str,
+) -> None:
+    """1.2k is 1200 and 1.2M is 1200000, so that they compare with 950."""
+    found = {k: sizes for k, text in _short(open_texts) if (sizes := MAGNITUDE.fullmatch(text))}
+    thousands = any(sizes[2][0] in "kKtT" for sizes in found.values())
+    doubtful = [sizes for sizes in found.values() if sizes[2] == "m"]
+    if doubtful and not thousands:
+        if (reading.kinds == RATED).any():
+            raise RatingsError(
+                f"The 'm' of ratings such as {doubtful[0][0]!r} in {column} may mean millions, minutes or metres: "
+                "write them as plain numbers."
+            )
+        return
+    for k, sizes in found.items():
+        value = _number(sizes[1], comma)
+        if math.isfinite(value):
+            # In whole steps of a decimal text, 1.1k is 1100 exactly.
+            exact = Decimal(repr(value)) * (1000 if sizes[2][0] in "kKtT" else 1_000_000)
+            settle(k, float(exact), "with a sign for thousands or millions, read as in 1.2k = 1200, 1.2M = 1200000")
+
+
 def _settle_fractions(
-    fractions: dict[int, tuple[float, float]], counts: NDArray[np.int64], settle: Callable[[int, float, str], None]
+    fractions: dict[int, tuple[float, float]],
+    reading: Reading,
+    open_texts: dict[int, str],
+    settle: Callable[[int, float, str], None],
+    column: str,
 ) -> None:
     scales = {scale for _, scale in fractions.values()}
     top = max(scales, default=0.0)
+    others = reading.values[reading.kinds == RATED]
+    others = others[others > 0]
+    if len(scales) > 1 and len(others):
+        first = open_texts[next(iter(fractions))]
+        raise RatingsError(
+            f"The ratings in {column} are on several scales, such as {first!r} and {others[0]:g} without one: write "
+            "all of them in the same way."
+        )
     for k, (value, scale) in fractions.items():
         if len(scales) == 1:
             settle(k, value, f"written as a share of {top:g}, such as 4/{top:g}, and read as the first number")
