@@ -21,6 +21,13 @@ class DataNotFoundError(FileNotFoundError):
     """A data set that is not on this machine; the message says how to get it."""
 
 
+class ReleaseFailed(RuntimeError):
+    """A release that failed after its solver had seen the private signs.
+
+    Whether it fails may depend on them, so a ledger counts it as made.
+    """
+
+
 def check_number(
     name: str,
     value: Any,

@@ -46,12 +46,24 @@ def average_relative_error(estimate: Predictor | NDArray[np.float64], truth: NDA
     return float(np.sum((matrix - right) ** 2)) / size
 
 
+def _predicted(done: Predictor, test: Observations) -> NDArray[np.float64]:
+    """The entries at the held-out positions; ``ValueError`` where a completion does not know them all."""
+    entries = done.predict(test.rows, test.cols)
+    unknown = int(np.count_nonzero(np.isnan(entries)))
+    if unknown:
+        raise ValueError(
+            f"test must hold entries that the completion knows, and {unknown:,} of its {len(test):,} are unknown: only "
+            "the named ones were answered."
+        )
+    return entries
+
+
 def sign_accuracy(done: Predictor, test: Observations) -> float:
     """The share of held-out entries whose sign the estimate has; an estimate of exactly 0 counts as +1.
 
     Source: paper, section 5.1 (Acc).
     """
-    guess = np.where(done.predict(test.rows, test.cols) >= 0.0, 1, -1)
+    guess = np.where(_predicted(done, test) >= 0.0, 1, -1)
     return float(np.mean(guess == test.signs))
 
 
@@ -66,7 +78,7 @@ def log_loss(done: ProbabilisticPredictor, test: Observations) -> float:
 
     0.693 = log 2 is what a probability of one half everywhere scores; overconfident estimates score worse than that.
     """
-    entries = done.predict(test.rows, test.cols)
+    entries = _predicted(done, test)
     return float(-np.mean(done.link.log_probability(test.signs * entries)))
 
 
@@ -82,7 +94,7 @@ def auc(done: Predictor, test: Observations) -> float:
     count, rest = int(positive.sum()), int(len(test) - positive.sum())
     if count == 0 or rest == 0:
         return math.nan
-    ranks = pd.Series(done.predict(test.rows, test.cols)).rank().to_numpy()
+    ranks = pd.Series(_predicted(done, test)).rank().to_numpy()
     return float((ranks[positive].sum() - count * (count + 1) / 2.0) / (count * rest))
 
 
@@ -106,7 +118,7 @@ def reliability(done: ProbabilisticPredictor, test: Observations, bins: int = 10
     import pandas as pd
 
     number = check_integer("bins", bins, low=2)
-    probability = done.link.probability(done.predict(test.rows, test.cols))
+    probability = done.link.probability(_predicted(done, test))
     place = np.minimum((probability * number).astype(np.int64), number - 1)
     count = np.bincount(place, minlength=number)
     kept = count > 0
@@ -150,7 +162,7 @@ def accuracy_by_activity(
     side = 0 if by == "user" else 1
     seen = np.bincount((train.rows, train.cols)[side], minlength=train.shape[side])
     known = seen[(test.rows, test.cols)[side]]
-    right = np.where(done.predict(test.rows, test.cols) >= 0.0, 1, -1) == test.signs
+    right = np.where(_predicted(done, test) >= 0.0, 1, -1) == test.signs
     edges = np.unique(np.quantile(known, np.linspace(0.0, 1.0, number + 1), method="higher"))
     place = np.searchsorted(edges[1:-1], known, side="right") if len(edges) > 2 else np.zeros(len(known), dtype=int)
     table = pd.DataFrame({"group": place, "known": known, "right": right}).groupby("group")

@@ -212,6 +212,13 @@ def draw(table: RatingsTable, plan: ReleasePlan, callback: Callback | None = Non
     return plan.mechanism.release(signs, plan.link, plan.cset, rng=SECURE, solver=solver_for(shape), callback=callback)
 
 
+NOTHING_LEARNT = (
+    "Nothing could be learnt: every probability is one half, and the order of items means nothing, since the noised "
+    "signs show no structure beyond the noise. It takes more ratings or a larger epsilon; what this one cost is spent."
+)
+ALONE = "Known is this release alone. Earlier ones of the same ratings add up with it."
+
+
 @dataclass(frozen=True, eq=False)
 class ReleasedRatings:
     """A release with the ids of the table it was made of: all that the files are made of, and nothing private.
@@ -249,6 +256,11 @@ class ReleasedRatings:
         omega = Omega(table.rows, table.cols, (table.n_users, table.n_items))
         spent = None if ledger is None else spending(ledger)
         return cls(release, plan, table.users, table.items, omega, spent, now())
+
+    @property
+    def warning(self) -> str:
+        """What whoever gets it has to know before the numbers; "" for nothing. Post-processing, so it costs nothing."""
+        return NOTHING_LEARNT if self.release.completion.solver == "none" else ""
 
     # Tables -------------------------------------------------------------------------------------------------------
 
@@ -386,6 +398,7 @@ class ReleasedRatings:
         )
         parts = [
             "A private release of ratings",
+            *([self.warning] if self.warning else []),
             f"{file}: {what}. {cells}",
             "guarantee.json: the guarantee and all that decided the release, for programs.",
             "What is guaranteed",
@@ -401,6 +414,8 @@ class ReleasedRatings:
         ]
         if self.spent is not None:
             parts += ["What has been spent on these ratings so far", self.spent["statement"]]
+        else:
+            parts += ["What has been spent on these ratings so far", ALONE]
         return "\n\n".join(parts) + "\n"
 
     def _solved(self) -> str:

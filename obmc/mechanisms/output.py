@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obmc.constraints import ConstraintSet
-from obmc.errors import check_choice, check_integer, check_number
+from obmc.errors import ReleaseFailed, check_choice, check_integer, check_number
 from obmc.links import Link
 from obmc.losses import Loss, Matching, likelihood
 from obmc.mechanisms.base import Mechanism, Release, SolverOptions, require_alpha
@@ -275,11 +275,18 @@ class OutputPerturbation(Mechanism):
     def solution(self, obs: Observations, link: Link, cset: ConstraintSet, options: SolverOptions) -> Completion:
         """The completion before the noise: for the owner's eyes, never part of a release.
 
-        Raises ``ValueError`` where the ridge variant's solver does not reach the gap that its guarantee counts on.
+        The ridge variant's guarantee counts on a gap fixed in advance: when its solver gets there depends on the signs,
+        so a limit of iterations from outside is refused with ``ValueError``, and where the solver does not get there
+        by its own limit, or is stopped, ``ReleaseFailed`` says so.
         """
         private = options.without_facts()
         solver = private.solver
         if self.uses_ridge:
+            if private.max_iter is not None:
+                raise ValueError(
+                    "max_iter must be None for the ridge variant of output perturbation: whether its solver is done by "
+                    f"then would say something about the ratings, got {private.max_iter}."
+                )
             # The factored solver leaves the box to the end, and its gap would be that of another problem.
             check_choice("solver", solver, ("auto", "admm", "spg"))
             solver = "admm" if solver == "auto" else solver
@@ -295,9 +302,9 @@ class OutputPerturbation(Mechanism):
             ridge=self.ridge_weight,
         )
         if self.uses_ridge and not done.gap <= RIDGE_GAP:
-            raise ValueError(
-                f"max_iter must let the solver reach the relative gap of {RIDGE_GAP:g} that the guarantee counts on; "
-                "it stopped before, and nothing is released."
+            raise ReleaseFailed(
+                f"The solver did not reach the relative gap of {RIDGE_GAP:g} that the guarantee counts on. Nothing is "
+                "released, but that it failed may depend on the ratings, so the attempt counts as a release."
             )
         return done
 
@@ -410,6 +417,9 @@ class NoisedEntries:
         clean = np.clip(self.estimate.row(row), -self.alpha, self.alpha)
         return clean + self.noise.at(np.full(len(cols), row), cols)
 
+    def scores(self, row: int) -> Array:
+        return self.row(row)
+
     def dense(self) -> Array:
         return np.vstack(list(self.blocks))
 
@@ -444,6 +454,9 @@ class NamedEntries:
     def row(self, row: int) -> Array:
         cols = np.arange(self.shape[1])
         return self.at(np.full(len(cols), row), cols)
+
+    def scores(self, row: int) -> Array:
+        return self.row(row)
 
     def singular_values(self) -> Array:
         return np.zeros(0)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from obmc.errors import check_choice, check_integer
+from obmc.errors import check_choice, check_integer, check_number
 from obmc.privacy import accounting
 from obmc.privacy.noise import check_delta
 
@@ -23,6 +23,7 @@ Conditions = Literal["any solver", "exact minimiser", "certified gap", "none"]
 Verdict = Literal["holds", "false", "open", "none"]
 Group = Literal["bits", "pure", "any change", "gaussian bits", "gaussian"]
 Audience = Literal["student", "expert"]
+GROUPS: tuple[Group, ...] = get_args(Group)
 
 UNIT = "one rating's sign; who rated what is public"
 
@@ -173,7 +174,13 @@ class Guarantee:
         check_choice("status", self.status, ("proven", "violated", "open"))
         check_choice("conditions", self.conditions, tuple(_CONDITIONS))
         check_choice("paper_verdict", self.paper_verdict, tuple(_VERDICT))
-        check_choice("group", self.group, ("bits", "pure", "any change", "gaussian bits", "gaussian"))
+        check_choice("group", self.group, GROUPS)
+        for name in ("claimed", "epsilon", "output_epsilon"):
+            # None for no further epsilon; infinite where nothing is proven.
+            value = getattr(self, name)
+            if value is not None and not value >= 0.0:
+                raise ValueError(f"{name} must be a number of at least 0, or infinite, got {value!r}.")
+        check_number("delta", self.delta, low=0.0, high=1.0, open_high=True)
         if self.scope == "entry" and self.output_epsilon is None:
             raise ValueError("output_epsilon must be given for scope 'entry': the whole output costs more.")
 

@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from obmc.errors import check_integer, check_number
+from obmc.errors import ReleaseFailed, check_choice, check_instance, check_integer, check_number
 from obmc.observations import Observations
 from obmc.privacy import accounting
-from obmc.privacy.guarantee import Guarantee, number
+from obmc.privacy.guarantee import GROUPS, Guarantee, number
 from obmc.privacy.noise import check_delta, check_epsilon
 
 T = TypeVar("T")
@@ -70,6 +70,15 @@ class Entry:
     multiplier: float = math.nan
     time: str = ""
 
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, low=0.0)
+        check_number("delta", self.delta, low=0.0, high=1.0, open_high=True)
+        check_choice("group", self.group, GROUPS)
+        for name in ("mechanism", "label", "time"):
+            check_instance(name, getattr(self, name), str, "a text")
+        if self.group.startswith("gaussian"):
+            check_number("multiplier", self.multiplier, low=0.0, open_low=True)
+
 
 class Ledger:
     """What has been spent on one table, what it means for one rating and for one person, and what is left.
@@ -95,7 +104,9 @@ class Ledger:
         epsilon_budget: float | None = None,
         delta_budget: float | None = None,
     ) -> None:
-        counts = np.asarray(ratings_per_user, dtype=np.int64)
+        given = np.asarray(ratings_per_user)
+        whole = given.dtype.kind in "iu" or (given.dtype.kind == "f" and bool(np.all(given == np.floor(given))))
+        counts = given.astype(np.int64) if whole else np.zeros(0, dtype=np.int64)
         if counts.ndim != 1 or not np.any(counts > 0) or np.any(counts < 0):
             raise ValueError("ratings_per_user must hold one whole number of at least 0 per user, not all of them 0.")
         self.table = table
@@ -158,11 +169,17 @@ class Ledger:
             return entry
 
     def spend(self, guarantee: Guarantee, draw: Callable[[], T], label: str = "", time: str = "") -> T:
-        """Check the budget, book, then draw. A draw that fails has shown nothing, and its booking is taken back."""
+        """Check the budget, book, then draw.
+
+        A draw that fails has shown nothing, and its booking is taken back; save for ``ReleaseFailed``, since that it
+        failed may itself say something about the ratings.
+        """
         with self._lock:
             entry = self.book(guarantee, label, time)
             try:
                 return draw()
+            except ReleaseFailed:
+                raise
             except BaseException:
                 self.take_back(entry)
                 raise

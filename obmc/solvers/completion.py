@@ -46,6 +46,9 @@ class Estimate(Protocol):
 
     def row(self, row: int) -> Array: ...
 
+    def scores(self, row: int) -> Array:
+        """What the entries of a row are ranked by: the entries, before a clip where there is one."""
+
     def singular_values(self) -> Array: ...
 
     @property
@@ -70,6 +73,9 @@ class DenseEstimate:
         return self.matrix[rows, cols]
 
     def row(self, row: int) -> Array:
+        return self.matrix[row]
+
+    def scores(self, row: int) -> Array:
         return self.matrix[row]
 
     def singular_values(self) -> Array:
@@ -97,7 +103,9 @@ class FactoredEstimate:
         return (self.left.shape[0], self.right.shape[0])
 
     def _finish(self, plain: Array, effects: Array | None) -> Array:
-        whole = plain if effects is None else plain + effects
+        return self._clipped(plain if effects is None else plain + effects)
+
+    def _clipped(self, whole: Array) -> Array:
         return whole if self.alpha is None else np.clip(whole, -self.alpha, self.alpha)
 
     def dense(self) -> Array:
@@ -112,10 +120,13 @@ class FactoredEstimate:
         return self._finish(plain, None if self.effects is None else self.effects.at(rows, cols))
 
     def row(self, row: int) -> Array:
-        effects = None
-        if self.effects is not None:
-            effects = self.effects.level + self.effects.rows[row] + self.effects.cols
-        return self._finish(self.right @ self.left[row], effects)
+        return self._clipped(self.scores(row))
+
+    def scores(self, row: int) -> Array:
+        plain: Array = self.right @ self.left[row]
+        if self.effects is None:
+            return plain
+        return plain + (self.effects.level + self.effects.rows[row] + self.effects.cols)
 
     def singular_values(self) -> Array:
         """Of the matrix before the clip, from the triangular factors of both sides."""
@@ -154,7 +165,9 @@ class Completion:
     objective
         The loss at the solution, summed over the observed entries.
     gap
-        Certified relative gap: (objective - optimum) / f(0) is at most this; nan where none is claimed.
+        Certified relative gap: (objective - optimum) / f(0) is at most this; nan where none is claimed. Where the
+        message says that the bound was imposed only at the end, by a clip, objective, gap and nuclear norm are those
+        of the problem without the bound, that is of the matrix before the clip.
     converged
         True where the asked tolerance was reached (nan where that may not be told).
     iterations, seconds
@@ -203,13 +216,15 @@ class Completion:
         return self.link.probability(self.predict(rows, cols))
 
     def top_n(self, row: int, n: int, exclude: ArrayLike = ()) -> NDArray[np.int64]:
-        """The ``n`` columns with the largest entries of one row, best first, without those in ``exclude``."""
+        """The ``n`` columns with the largest entries of one row, best first, without those in ``exclude``.
+
+        Entries that a clip made equal are ranked by what they were before it; entries that are not known are left out.
+        """
         user = int(_indices("row", [row], self.shape[0])[0])
-        scores = np.array(self.estimate.row(user), dtype=np.float64)
-        left_out = _indices("exclude", exclude, self.shape[1])
-        scores[left_out] = -np.inf
-        most = check_integer("n", n, low=0)
-        count = max(min(most, len(scores) - len(np.unique(left_out))), 0)
+        scores = np.array(self.estimate.scores(user), dtype=np.float64)
+        scores[_indices("exclude", exclude, self.shape[1])] = np.nan
+        # Those that are left out come last.
+        count = min(check_integer("n", n, low=0), int(np.count_nonzero(~np.isnan(scores))))
         return np.argsort(-scores, kind="stable")[:count]
 
     @cached_property

@@ -13,7 +13,7 @@ import streamlit as st
 from obmc import limits
 from obmc.constraints import ConstraintSet
 from obmc.datasets.ratings_table import RatingsTable
-from obmc.errors import RatingsError
+from obmc.errors import RatingsError, ReleaseFailed
 from obmc.experiments.jobs import BusyError, Call, duration
 from obmc.links import Gaussian, Logistic
 from obmc.privacy import BudgetExceeded, Guarantee, Ledger
@@ -177,6 +177,9 @@ def _look(held: Held, book: Ledger) -> None:
     held.pending = None
     try:
         release = pending.call.result()
+    except ReleaseFailed as error:
+        st.error(controls.as_text(str(error)))
+        return
     except (ValueError, OSError, RuntimeError) as error:
         # Nothing of it was shown.
         book.take_back(pending.entry)
@@ -273,6 +276,8 @@ def _downloads(place: int, made: ReleasedRatings) -> None:
                 f"{guarantee.headline}. Protected is {guarantee.unit}. Threshold {made.plan.threshold:g}. {made.made}."
             )
         )
+        if made.warning:
+            st.warning(controls.as_text(made.warning))
         if "factored" in made.release.completion.solver:
             st.caption("The matrix is too large to be solved densely: the factored solver was used.")
         left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")

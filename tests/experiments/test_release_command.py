@@ -91,3 +91,38 @@ def test_the_ledger_of_another_table_is_refused(capsys: pytest.CaptureFixture[st
     book.write_text("[]")
     code, said = run(capsys, *common, "--output", str(tmp_path / "b.zip"))
     assert code == 2 and "must be a file that this command wrote" in said
+
+
+def test_no_file_of_the_user_s_is_replaced(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    packed = tmp_path / "ratings.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.write(SAMPLE, "ratings.csv")
+    before = packed.read_bytes()
+    common = ("--epsilon", "1", "--scale", "1", "5", "--mechanism", "InP")
+    code, said = run(capsys, *common, "--output", str(packed), source=str(packed))
+    assert code == 2 and "--output must be another file than the ratings" in said
+    same = str(tmp_path / "same.zip")
+    code, said = run(capsys, *common, "--ledger", same, "--output", same)
+    assert code == 2 and "--output must be another file than --ledger" in said
+    code, said = run(capsys, *common, "--ledger", str(packed), source=str(packed))
+    assert code == 2 and "--ledger must be another file than the ratings" in said
+    assert packed.read_bytes() == before and list(tmp_path.iterdir()) == [packed]
+    plain = tmp_path / "plain.csv"
+    plain.write_bytes(Path(SAMPLE).read_bytes())
+    assert cli.main(["complete", str(plain), "--threshold", "3", "--output", str(plain)]) == 2
+    assert "--output must be another file than the ratings" in capsys.readouterr().err
+    assert plain.read_bytes() == Path(SAMPLE).read_bytes()
+
+
+def test_a_release_without_a_ledger_knows_of_itself_alone_and_says_when_it_has_learnt_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    few, out = tmp_path / "few.csv", tmp_path / "few.zip"
+    few.write_text("user,item,rating\n" + "".join(f"u{k % 5},i{k % 4},{1 + k % 5}\n" for k in range(20)))
+    code, said = run(capsys, "--epsilon", "1", "--scale", "1", "5", "--output", str(out), source=str(few))
+    assert code == 0 and "Known is this release alone" in said and "--ledger FILE.json" in said
+    assert "Nothing could be learnt: every probability is one half" in said
+    with zipfile.ZipFile(out) as archive:
+        readme = archive.read("README.txt").decode()
+        assert readme.index("Nothing could be learnt") < readme.index("What is guaranteed")
+        assert {line.split(",")[-1] for line in archive.read("top_10.csv").decode().split()[1:]} <= {"0.500000"}

@@ -211,6 +211,31 @@ class TestStatement:
         with pytest.raises(ValueError, match="ratings_per_user must hold"):
             Ledger("t", wrong)
 
+    @pytest.mark.parametrize("wrong", [[1.7, 2.2], [math.nan], ["a"], []])
+    def test_counts_that_are_no_whole_numbers(self, wrong):
+        with pytest.raises(ValueError, match="ratings_per_user must hold one whole number"):
+            Ledger("t", wrong)
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [{"epsilon": -5.0}, {"epsilon": math.nan}, {"epsilon": "1"}, {"epsilon": math.inf}, {"delta": -1.0},
+         {"delta": math.nan}, {"delta": 1.0}, {"group": "hello"}, {"group": "gaussian"}, {"label": 3}],
+    )  # fmt: skip
+    def test_a_booking_that_none_can_have_made_is_refused(self, wrong):
+        book = ledger()
+        book.book(guarantee(1.0))
+        stored = book.to_dict()
+        stored["entries"][0] |= wrong
+        with pytest.raises(
+            ValueError, match=f"^{'multiplier' if wrong == {'group': 'gaussian'} else next(iter(wrong))} must"
+        ):
+            Ledger.from_dict(stored)
+
+    @pytest.mark.parametrize("wrong", [{"epsilon": -5.0}, {"epsilon": math.nan}, {"delta": -1.0}, {"delta": math.nan}])
+    def test_a_guarantee_is_of_a_price_that_can_be_paid(self, wrong):
+        with pytest.raises(ValueError, match=f"^{next(iter(wrong))} must be a"):
+            guarantee(**({"claimed": 1.0} | wrong))
+
     def test_bad_budget(self):
         with pytest.raises(ValueError, match="epsilon_budget must be"):
             ledger(epsilon_budget=0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -14,6 +15,7 @@ from obmc.constraints import ConstraintSet
 from obmc.links import Gaussian, Logistic
 from obmc.losses import FlippedLikelihood, Matching
 from obmc.solvers import Completion, Progress, complete, dispatch, minimise
+from obmc.solvers.completion import FactoredEstimate
 
 OBS = some_observations((20, 30), 200)
 CSET = ConstraintSet(10.0, 0.9)
@@ -193,6 +195,13 @@ def test_the_best_columns_of_a_row_leave_out_what_is_known(done: Completion, fac
         assert len(result.top_n(6, 99)) == 30
         assert len(result.top_n(6, 99, exclude=[0, 0, 1])) == 28
         assert len(result.top_n(6, 0)) == 0
+
+
+def test_entries_that_the_clip_made_equal_are_ranked_by_what_they_were(done: Completion) -> None:
+    estimate = FactoredEstimate(np.array([[2.0]]), np.array([[0.4], [1.0], [3.0], [2.0]]), None, 1.0)
+    result = dataclasses.replace(done, estimate=estimate)
+    assert result.predict([0, 0, 0, 0], [0, 1, 2, 3]).tolist() == [0.8, 1.0, 1.0, 1.0]
+    assert result.top_n(0, 4).tolist() == [2, 3, 1, 0]
 
 
 def test_the_facts_are_those_of_the_matrix(done: Completion) -> None:

@@ -16,7 +16,7 @@ from obmc.constraints import ConstraintSet
 from obmc.datasets.ratings_file import read_ratings
 from obmc.datasets.registry import DATA_SETS, load
 from obmc.errors import check_integer, check_number
-from obmc.experiments.commands.console import Table, check_output
+from obmc.experiments.commands.console import Table, check_apart, check_output
 from obmc.experiments.commands.sweep import parse_bound
 from obmc.experiments.runner import one_blas_thread
 from obmc.links import LINKS, Link
@@ -55,6 +55,8 @@ def complete(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], 
 
     def run(options: argparse.Namespace) -> None:
         target = check_output(options.output)
+        if options.source not in DATA_SETS:
+            check_apart(source=options.source, output=options.output)
         count = check_integer("--top", options.top, low=0)
         link = LINKS[options.link](options.sigma)
         train, test, users, items = _read(options)
@@ -105,6 +107,8 @@ def facts(done: Completion, train: Observations, test: Observations | None) -> s
     """What was computed and how well, in a few lines."""
     users, items = done.shape
     gap = "no certified gap" if math.isnan(done.gap) else f"certified relative gap {done.gap:.1e}"
+    if done.solver == "factored" and done.alpha is not None and not math.isnan(done.gap):
+        gap += " (of the problem without the bound)"
     lines = [
         f"{len(train):,} ratings of {users:,} users and {items:,} items; {done.solver}, {done.iterations} iterations, "
         f"{done.seconds:.2f} s, {gap}: {done.message}.",

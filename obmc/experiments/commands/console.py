@@ -139,6 +139,23 @@ def check_output(path: str | None) -> Path | None:
     return target
 
 
+def check_apart(**files: str | None) -> None:
+    """``ValueError`` where two of the files, named as on the command line, are one: the second would replace the first.
+
+    ``None`` and "-" are no files.
+    """
+    seen: dict[Path, str] = {}
+    for name, path in files.items():
+        if path is None or path == "-":
+            continue
+        place = Path(path).resolve()
+        if place in seen:
+            raise ValueError(
+                f"--{name} must be another file than {seen[place]}, which it would replace, and both are {path}."
+            )
+        seen[place] = "the ratings" if name == "source" else f"--{name}"
+
+
 def check_folder(folder: Path) -> None:
     """``OSError`` with a sentence where no file can be made in the folder."""
     try:

@@ -14,8 +14,8 @@ from typing import Any
 from obmc.constraints import ConstraintSet
 from obmc.datasets.ratings_file import read_ratings
 from obmc.datasets.ratings_table import RatingsTable
-from obmc.errors import RatingsError, check_integer, check_number
-from obmc.experiments.commands.console import check_folder
+from obmc.errors import RatingsError, ReleaseFailed, check_integer, check_number
+from obmc.experiments.commands.console import check_apart, check_folder
 from obmc.experiments.commands.sweep import parse_mechanism
 from obmc.experiments.mechanisms import MAJORITY, MechanismSpec
 from obmc.experiments.runner import one_blas_thread
@@ -23,6 +23,7 @@ from obmc.links import LINKS
 from obmc.privacy.guarantee import number
 from obmc.privacy.ledger import Ledger
 from obmc.release import (
+    ALONE,
     FILE_FORMATS,
     OUTPUTS,
     ReleasedRatings,
@@ -77,6 +78,7 @@ def release(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], N
 
     def run(options: argparse.Namespace) -> None:
         target = _target(options.output)
+        check_apart(source=options.source, entries=options.entries, ledger=options.ledger, output=options.output)
         check_integer("--top", options.top, low=1)
         threshold, scale = _threshold(options)
         table = _read(options)
@@ -84,14 +86,20 @@ def release(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], N
         guarantee = plan.check((table.n_users, table.n_items))
         ledger = _ledger(options, table)
 
-        def drawn() -> bytes:
+        def drawn() -> tuple[ReleasedRatings, bytes]:
             with one_blas_thread():
                 released = draw(table, plan)
-            return ReleasedRatings.of(table, plan, released, ledger).bundle(options.what, options.top, options.format)
+            made = ReleasedRatings.of(table, plan, released, None if options.ledger is None else ledger)
+            return made, made.bundle(options.what, options.top, options.format)
 
         before = ledger.to_dict()
         label = f"{MechanismSpec.of(plan.mechanism).label}, threshold {threshold:g}"
-        packed = ledger.spend(guarantee, drawn, label, now())
+        try:
+            made, packed = ledger.spend(guarantee, drawn, label, now())
+        except ReleaseFailed:
+            if options.ledger is not None:
+                _write(Path(options.ledger), (json.dumps(ledger.to_dict(), indent=2) + "\n").encode())
+            raise
         # The booking is on disk before the release is: a crash between them costs privacy that is counted.
         if options.ledger is not None:
             _write(Path(options.ledger), (json.dumps(ledger.to_dict(), indent=2) + "\n").encode())
@@ -102,7 +110,9 @@ def release(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], N
                 _write(Path(options.ledger), (json.dumps(before, indent=2) + "\n").encode())
             raise
         print(f"{target}: {guarantee.headline}. {guarantee.unit[0].upper()}{guarantee.unit[1:]}.", file=sys.stderr)
-        print(ledger.statement, file=sys.stderr)
+        told = f"{ALONE} --ledger FILE.json keeps count." if options.ledger is None else ledger.statement
+        for text in filter(None, (made.warning, told)):
+            print(text, file=sys.stderr)
 
     return run
 
@@ -147,7 +157,10 @@ def _plan(
 ) -> ReleasePlan:
     entry = parse_mechanism(options.mechanism)
     if options.entries is not None:
-        text = Path(options.entries).read_text(encoding="utf-8-sig")
+        try:
+            text = Path(options.entries).read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError:
+            raise ValueError(f"--entries must be a text file in UTF-8, and {options.entries} is none.") from None
         entry["options"]["entries"] = find_pairs(text, table.users, table.items)
     spec = MechanismSpec.of(entry)
     if spec.name == MAJORITY:
