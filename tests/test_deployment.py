@@ -100,7 +100,7 @@ def test_pages_show_no_html_but_the_programs_own_drawings() -> None:
     assert not [
         name for name, text in texts.items() if "unsafe_allow_html" in text or "unsafe_allow_javascript" in text
     ]
-    assert {name for name, text in texts.items() if "st.html(" in text} <= {"learn_drawing.py", "projector.py"}
+    assert {name for name, text in texts.items() if "st.html(" in text} <= {"learn_drawing.py", "style.py"}
 
 
 def test_an_audit_without_internet_says_that_nothing_was_checked() -> None:

@@ -499,6 +499,12 @@ class Pair:
     def world(self, number_of_world: int) -> Observations:
         return self.flipped if number_of_world else self.given
 
+    @property
+    def signs(self) -> tuple[int, int]:
+        """The sign of ``entry`` in the two worlds."""
+        place = self.given.index_of(self.entry)
+        return int(self.given.signs[place]), int(self.flipped.signs[place])
+
 
 @dataclass(frozen=True, eq=False)
 class Attack:
