@@ -314,7 +314,8 @@ def _settle_percents(
     if percents and len(others) and not shares:
         raise RatingsError(
             f"Some ratings in {column} are percentages and others are not, such as "
-            f"{open_texts[next(iter(percents))]!r} and {others[0]:g}, so they are on two scales: write all of them in the same way."
+            f"{open_texts[next(iter(percents))]!r} and {others[0]:g}, so they are on two scales: write "
+            "all of them in the same way."
         )
     for k, value in percents.items():
         if shares:
