@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from obmc import checks
 from obmc.checks import PRESETS
 from obmc.privacy.guarantee import PRIVATE_VIEW, number
+from pages.parts.privacy_check_controls import VIEWS
 
 PAGE = "privacy_check.py"
 # Few runs: what the page shows must be what the core finds, not something significant.
@@ -20,6 +21,8 @@ FAST = {preset.key: replace(preset, check=replace(preset.check, runs=40)) for pr
 
 @pytest.fixture
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short audits of a few. The page's controls, imported above, know all of the presets nevertheless."""
+    assert len(VIEWS) == 4
     for key, preset in FAST.items():
         if key in FEW:
             monkeypatch.setitem(PRESETS, key, preset)
