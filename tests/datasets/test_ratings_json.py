@@ -85,3 +85,45 @@ def test_what_is_too_wide_is_refused_before_it_is_laid_out(monkeypatch: pytest.M
     monkeypatch.setattr(json_text, "MOST_CELLS", 3 * len(ROWS) - 1)
     with pytest.raises(RatingsError, match="too many different names"):
         read_ratings(FORMS["a list of objects"].encode())
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b'[1,"a",{"user":1}]', "begins like JSON but is broken or no table"),
+        (b"[null]", "no table"),
+        (b'["a", "b", 3]', "no table"),
+        (b" [ ]\n", "an empty JSON list"),
+    ],
+)
+def test_a_list_of_something_else_is_no_table(data: bytes, message: str) -> None:
+    with pytest.raises(RatingsError, match=message):
+        read_ratings(data)
+
+
+RATED = {f"u{u}": {f"m{m}": (u + m) % 5 + 1 for m in range(6) if (u * m) % 3} for u in range(1, 9) if u % 3}
+LISTED = {user: [{"item": item, "rating": rating} for item, rating in row.items()] for user, row in RATED.items()}
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [{"user": user, "ratings": rows} for user, rows in LISTED.items()],
+        {"users": [{"user": user, "age": 30, "ratings": rows} for user, rows in LISTED.items()]},
+        LISTED,
+    ],
+)
+def test_a_list_of_ratings_for_each_user(found: Any) -> None:
+    table = read_ratings(json.dumps(found).encode())
+    rows = zip(table.frame["user"], table.frame["item"], table.frame["rating"], strict=True)
+    assert list(rows) == [(user, item, rating) for user, row in RATED.items() for item, rating in row.items()]
+    assert len(table.notes) == 1
+
+
+def test_other_lists_inside_a_record_make_no_rows() -> None:
+    records = [
+        {"user": f"u{u}", "item": f"m{m}", "rating": (u + m) % 5 + 1, "genres": [{"id": 1}, {"id": 2}]}
+        for u in range(5)
+        for m in range(4)
+    ]
+    assert read_ratings(json.dumps(records).encode()).n_ratings == 20

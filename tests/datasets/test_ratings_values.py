@@ -161,8 +161,9 @@ def test_mostly_unreadable_ratings_are_refused(texts: list[str], message: str) -
 def codes(often: dict[float, int], filled: bool = False) -> tuple[list[float], bool]:
     values = np.array(sorted(often))
     found, notes = guess_codes(values, np.array([often[v] for v in values]), filled=filled)
-    assert len(notes) >= len(found)
-    return sorted(found), len(notes) > len(found)
+    assert len(notes) >= len({min(code, 2e4) for code in found})
+    # Days are told in one note.
+    return sorted(found), len(notes) > len({min(code, 2e4) for code in found})
 
 
 FIVE = {1.0: 20, 2.0: 30, 3.0: 40, 4.0: 30, 5.0: 20}
@@ -189,10 +190,27 @@ JESTER = {-9.5: 9, -3.25: 9, 0.5: 9, 8.0: 9}
         ({0.0: 300, 1.0: 30, 2.0: 30}, False, [], False),
         ({7.0: 3, 99.0: 4, 1234.0: 1}, False, [], False),
         ({5.0: 10}, False, [], False),
+        (FIVE | {9.0: 30}, True, [9], False),
+        (FIVE | {8.0: 9, 9.0: 30}, True, [8, 9], False),
+        (FIVE | {88.0: 9, 99.0: 30}, True, [88, 99], False),
+        (FIVE | {9.0: 30}, False, [], True),
+        (FIVE | {6.0: 90}, True, [], True),
+        (FIVE | {6.0: 40}, True, [], False),
+        (FIVE | {7.0: 40}, True, [], False),
+        ({0.0: 20, 1.0: 20, 2.0: 30, 9.0: 3}, True, [], True),
+        ({0.0: 30, 1.0: 9, 5.0: 20, 8.0: 40, 10.0: 30}, False, [], True),
+        (FIVE | {45004.0: 2, 45035.0: 1}, False, [45004, 45035], False),
+        (FIVE | {45004.5: 1}, False, [], True),
+        ({50.0: 4, 900.0: 9, 45004.0: 1}, False, [], False),
     ],
 )
 def test_codes(often: dict[float, int], filled: bool, found: list[float], other_note: bool) -> None:
     assert codes(often, filled) == (found, other_note)
+
+
+def test_ratings_that_are_mostly_days_are_refused() -> None:
+    with pytest.raises(RatingsError, match="60 of 90 ratings are day numbers such as 45004"):
+        codes({3.5: 15, 4.0: 15, 45004.0: 60})
 
 
 @pytest.mark.parametrize(

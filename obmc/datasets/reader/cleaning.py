@@ -22,6 +22,13 @@ DUPLICATES = ("last", "first", "mean", "error")
 FEWEST = 5
 # Above this many entries a dense matrix of doubles takes more than 2 GB.
 DENSE_ENTRIES = 2.7e8
+# School marks in German, and the words around them that tell "Note" from the French one.
+SCHOOL_MARKS = frozenset(("schulnote", "schulnoten", "zensur", "zensuren", "noten"))
+GERMAN = frozenset(
+    """benutzer nutzer nutzerin kunde kundin mitglied teilnehmer teilnehmerin schüler schülerin lehrer proband probandin
+    leser leserin hörer person fach artikel produkt buch titel lied stück spiel rezept gericht ware kurs gegenstand
+    """.split()  # noqa: SIM905
+)
 # How spreadsheets write long numbers.
 SHORTENED = re.compile(r"\d(?:[.,]\d+)?E\+\d{2}")
 
@@ -92,6 +99,7 @@ class _Cleaning:
         values, keep, used_decimal, used_words, codes = self._values(keep, decimal, words, missing)
         if not keep.any():
             raise RatingsError(self._nothing_left())
+        self._note_school_marks(values[entries.rating.codes[keep]])
         rows, cols, ratings = users[keep], items[keep], values[entries.rating.codes[keep]]
         rows, cols, ratings = self._unique_pairs(rows, cols, ratings, len(item_texts), duplicates)
         rows, user_names = _compressed(rows, user_texts)
@@ -222,6 +230,16 @@ class _Cleaning:
             shown = ", ".join(f"{code:g}" for code in codes)
             self._notes.append(f"Ratings of {shown} dropped as 'not rated', as asked for: {count:,}.")
         return codes
+
+    def _note_school_marks(self, ratings: NDArray[np.float64]) -> None:
+        names = [set(re.findall(r"[^\W\d_]+", name.casefold())) for name in self._entries.columns]
+        german = names[2] & SCHOOL_MARKS or ("note" in names[2] and (names[0] | names[1]) & GERMAN)
+        if german and float(ratings.min()) >= 1 and float(ratings.max()) <= 6:
+            self._notes.append(
+                f"{self._entries.columns[2]!r} may hold German school marks, of which 1 is the best, but larger "
+                "numbers were taken as better: if it does, replace each mark by 7 minus the mark, or map "
+                "them with words=."
+            )
 
     def _nothing_left(self) -> str:
         column = "" if self._entries.layout == "wide" else f" in {self._entries.columns[2]!r}"

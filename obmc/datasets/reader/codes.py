@@ -12,6 +12,10 @@ from obmc.datasets.reader.values import plain_number
 from obmc.errors import RatingsError
 
 NEGATIVE_CODES = (-1.0, -9.0, -99.0, -999.0, -9999.0)
+# Codes of surveys for "no answer" or "does not know", beside a scale that ends two steps or more below.
+SURVEY_CODES = frozenset((8.0, 9.0, 66.0, 77.0, 88.0, 97.0, 98.0, 99.0))
+# Days of the years 1968 to 2064 as spreadsheets count them, which they make of 4.5 where that is the 4th of May.
+SERIAL_DAYS = (25_000, 60_000)
 HIGH_CODES = {99.0: 20.0, 999.0: 100.0, 9999.0: 1000.0, 99999.0: 10000.0}
 
 
@@ -32,6 +36,13 @@ def given_codes(missing: Any) -> tuple[list[float], list[str]]:
     return numbers, texts
 
 
+def serial_days(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which of the different ratings are days counted by a spreadsheet: none unless the others are small."""
+    days = (values >= SERIAL_DAYS[0]) & (values <= SERIAL_DAYS[1]) & (values % 1 == 0)
+    rest = np.abs(values[~days])
+    return days if len(rest) >= 2 and float(rest.max()) <= 20 else np.zeros(len(values), dtype=bool)
+
+
 def guess_codes(
     values: NDArray[np.float64], counts: NDArray[np.int64], *, filled: bool
 ) -> tuple[list[float], list[str]]:
@@ -41,14 +52,20 @@ def guess_codes(
     matrix without an empty cell, where 0 is more likely to stand for one.
 
     -1 and the like are codes where nothing else is negative and the rest is a scale; 99, 999 where they lie far above
-    the rest; 0 where the rest is a scale that starts at 1 (or 0.5) and zeros outnumber every rating by half again,
-    beyond chance.
+    the rest; 8, 9, 88 and the like above whole numbers up to 7 at most if no cell is empty; 0 where the rest is a scale
+    that starts at 1 (or 0.5) and zeros outnumber every rating by half again, beyond chance. Days counted by a
+    spreadsheet among small ratings were ratings once. Raises ``RatingsError`` if they are more than half.
     """
+    days = serial_days(values)
+    if days.any():
+        return _without_days(values, counts, days, filled)
     codes: list[float] = []
     notes: list[str] = []
+    survey, odd = _survey(values, counts, filled)
+    codes += survey
     for value, bound in HIGH_CODES.items():
         rest = values[values != value]
-        if value in values and len(rest) >= 2 and float(np.abs(rest).max()) <= bound:
+        if value not in codes and value in values and len(rest) >= 2 and float(np.abs(rest).max()) <= bound:
             codes.append(value)
     for value in NEGATIVE_CODES:
         rest = values[~np.isin(values, [*codes, value])]
@@ -63,7 +80,54 @@ def guess_codes(
             f"Ratings of {code:g} dropped: {count:,}; {code:g} stands apart from the other ratings, {rest.min():g} to "
             f"{rest.max():g}, and was taken for 'not rated' (to keep it: missing=())."
         )
-    return codes, notes + zero_note + _outliers(values, counts, codes)
+    return codes, notes + odd + zero_note + (_outliers(values, counts, codes) if not odd else [])
+
+
+def _without_days(
+    values: NDArray[np.float64], counts: NDArray[np.int64], days: NDArray[np.bool_], filled: bool
+) -> tuple[list[float], list[str]]:
+    found = values[days].tolist()
+    count, total = int(counts[days].sum()), int(counts.sum())
+    if count > total / 2:
+        raise RatingsError(
+            f"{count:,} of {total:,} ratings are day numbers such as {found[0]:g}, which a spreadsheet makes of "
+            "ratings such as 4.5: undo the conversion in the spreadsheet, where the column must be text before "
+            "it is filled."
+        )
+    codes, notes = guess_codes(values[~days], counts[~days], filled=filled)
+    note = (
+        f"Ratings dropped because a spreadsheet seems to have made days of them, such as {found[0]:g}: {count:,} (to "
+        "keep them: missing=())."
+    )
+    return [*codes, *found], [note, *notes]
+
+
+def _survey(values: NDArray[np.float64], counts: NDArray[np.int64], filled: bool) -> tuple[list[float], list[str]]:
+    """Codes above a scale of whole numbers without gaps that starts at 0 or 1 and ends at 7 at most."""
+    scale = [value for value in values.tolist() if value >= 0]
+    top = next((k for k in range(1, len(scale)) if scale[k] != scale[k - 1] + 1), len(scale)) - 1
+    above = scale[top + 1 :]
+    if top < 2 or scale[0] not in (0.0, 1.0):
+        return [], []
+    if not above:
+        # 1 to 5 and a sixth step, which surveys have for "does not know", look the same as 1 to 6.
+        often, most = int(counts[-1]), int(counts[:-1].max())
+        if filled and scale[top] in (6.0, 8.0) and often > 1.5 * most + 2 * most**0.5:
+            return [], [_kept(scale[-1:], often)]
+        return [], []
+    if scale[top] > 7 or above[0] < scale[top] + 2 or not SURVEY_CODES.issuperset(above):
+        return [], []
+    # From 0 on they may be counts.
+    if filled and scale[0] == 1:
+        return above, []
+    doubtful = [value for value in above if value not in HIGH_CODES and value >= scale[top] + 3]
+    return [], [_kept(doubtful, int(counts[np.isin(values, doubtful)].sum()))] if doubtful else []
+
+
+def _kept(values: list[float], count: int) -> str:
+    shown = ", ".join(f"{value:g}" for value in values)
+    argument = shown if len(values) == 1 else f"({shown})"
+    return f"Ratings of {shown} kept: {count:,}; if that means 'not rated': missing={argument}."
 
 
 def _zero(
@@ -82,6 +146,9 @@ def _zero(
         return [0.0], []
     if zeros > 1.25 * most:
         return [], [f"0 is the most frequent rating ({zeros:,} rows) and was kept; if it means 'not rated': missing=0."]
+    # Book-Crossing and its kind: 1 to 10, and 0 for who has the book but did not rate it.
+    if float(values[rest].max()) > 7 and bool((values[rest] % 1 == 0).all()):
+        return [], [_kept([0.0], zeros)]
     return [], []
 
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from obmc.datasets.reader.codes import HIGH_CODES, NEGATIVE_CODES
+from obmc.datasets.reader.codes import HIGH_CODES, NEGATIVE_CODES, serial_days
 from obmc.datasets.reader.names import COUNT_RANK, ITEM, OTHER, RATING, TIME, USER, Meaning, meanings
 from obmc.datasets.reader.values import DATE_LIKE, MISSING, RATED, read_values
 from obmc.errors import RatingsError
 
+ONE_PERSON = re.compile(r"(?:my|your|own|meine?|deine?|ihre?|mes|mon|ma|votre|ta|mi|tu|mia|mio|minha)\b", re.IGNORECASE)
+REVIEW = re.compile(r"(?:user[ _]?|critic[ _]?)?reviews?", re.IGNORECASE)
 CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?.*|.*\d{1,2}:\d{2}:\d{2}.*")
 # Seconds, milli-, micro- and nanoseconds since 1970 for the years 1980 to 2100, and dates written in one number.
 EPOCHS = tuple((3.1e8 * unit, 4.2e9 * unit) for unit in (1.0, 1e3, 1e6, 1e9))
@@ -95,7 +97,8 @@ def _profile(texts: Counter[str], values: dict[str, float], kinds: dict[str, int
     worded = any(kinds[text] == WORDED for text in rated) if kinds else False
     share = sum(texts[text] for text in rated) / max(filled, 1)
     levels = sorted({values[text] for text in rated})
-    scale = [value for value in levels if value not in CODES]
+    days = serial_days(np.array(levels))
+    scale = [value for value, day in zip(levels, days.tolist(), strict=True) if not day and value not in CODES]
     times = sum(count for text, count in texts.items() if DATE_LIKE.fullmatch(text) or CLOCK.fullmatch(text))
     is_time = filled > 0 and (times >= 0.8 * filled or (share >= 0.9 and not worded and _are_times(levels)))
     return Profile(filled, blank, len(texts) - ("" in texts), levels, scale, share, is_time, worded)
@@ -170,13 +173,47 @@ def find_roles(
             by_name = _by_name(role, known, names, profiles, set(taken.values()), notes)
             if by_name is not None:
                 taken[role] = by_name
+    if RATING not in taken:
+        taken |= _worded_review(known, names, profiles, set(taken.values()), notes)
     guessed = _guess_rest(taken, known, names, profiles)
+    if USER in guessed and names is not None and ITEM in taken:
+        _check_several_users(names, profiles, taken | guessed, ITEM in wanted)
     taken |= guessed
     if USER in guessed and ITEM in guessed:
         _check_pairs(names, sample, taken[USER], taken[ITEM])
     if guessed:
         notes.insert(0, _guess_note(guessed, taken, names))
     return Roles(taken[USER], taken[ITEM], taken[RATING], notes)
+
+
+def _worded_review(
+    known: list[Meaning | None], names: list[str] | None, profiles: list[Profile], used: set[int], notes: list[str]
+) -> dict[str, int]:
+    """A review is mostly prose, but "Recommended" and the like are ratings, where there are no others."""
+    found = [
+        k
+        for k, name in enumerate(names or [])
+        if k not in used and known[k] is not None and REVIEW.fullmatch(name.strip())
+        if profiles[k].worded and profiles[k].rated_share >= 0.9 and len(profiles[k].levels) > 1
+    ]
+    if len(found) != 1:
+        return {}
+    notes.append(f"{label(names, found[0])}, whose words are those of a scale, was taken as the rating.")
+    return {RATING: found[0]}
+
+
+def _check_several_users(names: list[str], profiles: list[Profile], taken: dict[str, int], item_given: bool) -> None:
+    """A column that no name calls the user is none in what one person exports: "My Rating", and no item twice."""
+    item = profiles[taken[ITEM]]
+    own = ONE_PERSON.match(names[taken[RATING]].strip())
+    if own or (item.different == item.filled >= 20 and not item_given):
+        reason = (
+            f"{label(names, taken[RATING])} is one person's" if own else f"no {label(names, taken[ITEM])} occurs twice"
+        )
+        raise RatingsError(
+            f"The file has no column for the user, and {reason}, as in an export of one's own ratings, which tell "
+            "nothing of others; if it has several users, name their column with user=."
+        )
 
 
 def _check_pairs(names: list[str] | None, sample: list[list[str]], user: int, item: int) -> None:

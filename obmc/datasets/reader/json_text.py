@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import Any
 
 from obmc.datasets.reader.grid import RecordGrid
+from obmc.datasets.reader.names import RATING, USER, meanings
 from obmc.errors import RatingsError
 
 NO_TABLE = (
@@ -24,9 +25,17 @@ BROKEN = (ValueError, SyntaxError, RecursionError, MemoryError)
 
 
 def looks_like_json(data: bytes) -> bool:
-    """Does the text begin as a JSON object or a list of objects or lists?"""
+    """Does the text begin as a JSON object or a list of objects or lists, or is it another JSON value as a whole?"""
     start = data[:4096].lstrip()
-    return start[:1] == b"{" or (start[:1] == b"[" and start[1:].lstrip()[:1] in (b"{", b"["))
+    if start[:1] == b"{" or (start[:1] == b"[" and start[1:].lstrip()[:1] in (b"{", b"[")):
+        return True
+    if not (start[:1] == b"[" and data.rstrip()[-1:] == b"]"):
+        return False
+    try:
+        json.loads(data)
+    except BROKEN:
+        return False
+    return True
 
 
 def read_json(data: bytes) -> tuple[RecordGrid, list[str]]:
@@ -47,6 +56,8 @@ def read_json(data: bytes) -> tuple[RecordGrid, list[str]]:
             table.take(_lines(text, table))
     if table.loose:
         notes.append(f"Lines that are Python literals rather than JSON and were read as such: {table.loose:,}.")
+    if table.opened:
+        notes.append(f"Records that list several ratings each, of which each became a row: {table.opened:,}.")
     return table.finished(), notes
 
 
@@ -55,7 +66,7 @@ class _Table:
 
     def __init__(self) -> None:
         self.grid = RecordGrid()
-        self.broken = self.loose = 0
+        self.broken = self.loose = self.opened = 0
         self._objects = self._lists = 0
         self._head: list[str] = []
 
@@ -67,6 +78,8 @@ class _Table:
             self.broken += len(block) - len(objects) - len(lists)
             if lists:
                 self._take_lists(lists)
+            objects, opened = _listed_inside(objects)
+            self.opened += opened
             if objects:
                 self._objects += len(objects)
                 self.grid.add(_columns(objects), len(objects))
@@ -84,6 +97,8 @@ class _Table:
 
     def finished(self) -> RecordGrid:
         taken = self._objects + self._lists
+        if not taken and not self.broken:
+            raise RatingsError("The file is an empty JSON list: export or download it again.")
         if self.broken > taken or (self._objects and self._lists):
             raise RatingsError(
                 "The file begins like JSON but is broken or no table: export it again, as JSON lines or as CSV."
@@ -144,6 +159,9 @@ def _records(found: Any, notes: list[str]) -> list[Any]:
         return [
             dict(zip(map(str, found["columns"]), row, strict=False)) for row in found["data"] if isinstance(row, list)
         ]
+    if len(found) > 1 and all(isinstance(value, list) and _lists_ratings(value) for value in found.values()):
+        notes.append("The file lists ratings by user: the outer names were taken as users.")
+        return [{"user": user} | record for user, records in found.items() for record in records]
     tables = [value for value in found.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
     if len(tables) == 1:
         return tables[0]
@@ -172,6 +190,30 @@ def _nested(found: Mapping[str, Mapping[str, Any]], notes: list[str]) -> list[An
     return [
         {"user": user, "item": item, "rating": rating} for user, row in found.items() for item, rating in row.items()
     ]
+
+
+def _lists_ratings(records: list[Any]) -> bool:
+    """Are all of them objects, with a rating and without a user in the first one?"""
+    if not records or not all(type(record) is dict for record in records):
+        return False
+    roles = {known.role for known in meanings(list(records[0])) if known is not None}
+    return RATING in roles and USER not in roles
+
+
+def _listed_inside(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    """{"user": 3, "ratings": [{"item": 5, "rating": 4}, ...]} as rows, and how many records were of this form."""
+    rows: list[dict[str, Any]] = []
+    opened = 0
+    for record in records:
+        lists = [name for name, value in record.items() if type(value) is list and _lists_ratings(value)]
+        if len(lists) != 1:
+            rows.append(record)
+            continue
+        opened += 1
+        outer = {name: value for name, value in record.items() if name != lists[0]}
+        for inner in record[lists[0]]:
+            rows.append(outer | {f"{lists[0]}.{name}" if name in outer else name: inner[name] for name in inner})
+    return rows, opened
 
 
 def _columns(records: list[dict[str, Any]]) -> dict[str, list[str]]:

@@ -17,7 +17,7 @@ _USER = """
 user users usr uid customer client cust member reviewer rater person people reader viewer listener player visitor
 account buyer shopper subscriber profile participant respondent subject student critic voter employee patient consumer
 household login nick nickname handle screenname email mail critics learner patron borrower guest traveler traveller
-judge annotator worker evaluator assessor u
+judge annotator worker evaluator assessor steamid u
 benutzer nutzer kunde kunden kundin mitglied teilnehmer anwender besucher leser hörer käufer bewerter zuschauer
 spieler proband nutzerin leserin abonnent schüler
 utilisateur membre personne lecteur acheteur usager internaute abonné spectateur auditeur évaluateur joueur
@@ -40,7 +40,7 @@ track artist album band game games app anime manga show series tvshow tvseries s
 joke recipe restaurant place venue business hotel poi shop store article news doc document paper url link course sku
 goods good beer wine music podcast episode content media object thing dish food meal ad post photo image event iid mid
 bid pid sid gid aid brand attraction question exercise problem skill comic job lecture module drug destination vendor
-entity i playlist radio station channel stream boardgame novel story magazine vn steamid appid
+entity i playlist radio station channel stream boardgame novel story magazine vn appid
 artikel produkt buch titel lied stück spiel rezept ort witz gericht ware kurs hörbuch gegenstand objekt künstler
 produit livre titre chanson morceau jeu série recette lieu oeuvre élément objet artiste cours plat
 artículo producto película libro título canción juego receta lugar elemento ítem objeto obra artista curso pelicula
