@@ -63,6 +63,24 @@ def test_survey_codes_in_a_table_without_empty_cells() -> None:
     assert any(note.startswith("Ratings of 9 dropped: ") for note in table.notes)
 
 
+@pytest.mark.parametrize("forms", [("{}", "{}0%"), ("{}/5", "{}/10", "{}")])
+@pytest.mark.parametrize("header", ["user;item;rating\n", ""])
+def test_numbers_that_do_not_compare_are_named_with_and_without_a_header(forms: tuple[str, ...], header: str) -> None:
+    lines = [f"u{u};m{i};{forms[(u + i) % len(forms)].format((u * i) % 5 + 1)}\n" for u in range(12) for i in range(8)]
+    with pytest.raises(RatingsError, match=r"scales.* write all of them in the same way"):
+        read_ratings((header + "".join(lines)).encode())
+
+
+def test_dates_in_a_wide_table_are_dropped_and_counted() -> None:
+    rows = [
+        ";".join([f"u{u}", *(f"0{i % 5 + 1}. Mai" if (u + i) % 4 == 0 else f"{(u + i) % 5},5" for i in range(8))])
+        for u in range(12)
+    ]
+    table = read_ratings(("user;" + ";".join(f"m{i}" for i in range(8)) + "\n" + "\n".join(rows)).encode())
+    assert (table.n_ratings, table.n_rows_dropped) == (72, 24)
+    assert any(": 24 (some look like dates made by a spreadsheet)" in note for note in table.notes)
+
+
 def test_days_in_a_wide_table_do_not_cost_the_column() -> None:
     rows = [",".join([f"u{u}", *(f"{(u + i) % 5 + 1}.5" for i in range(6))]) for u in range(12)]
     rows[3] = rows[3].replace("4.5", "45004", 1)

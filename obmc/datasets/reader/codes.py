@@ -61,6 +61,11 @@ def guess_codes(
         return _without_days(values, counts, days, filled)
     codes: list[float] = []
     notes: list[str] = []
+    if SERIAL_DAYS[0] <= values[0] and values[-1] <= SERIAL_DAYS[1] and bool((values % 1 == 0).all()):
+        notes.append(
+            f"Ratings such as {values[0]:g} may be days that a spreadsheet made of ratings such as 4.5; if so, undo "
+            "the conversion in the spreadsheet."
+        )
     survey, odd = _survey(values, counts, filled)
     codes += survey
     for value, bound in HIGH_CODES.items():

@@ -11,7 +11,7 @@ import numpy as np
 
 from obmc.datasets.reader.codes import HIGH_CODES, NEGATIVE_CODES, serial_days
 from obmc.datasets.reader.names import COUNT_RANK, ITEM, OTHER, RATING, TIME, USER, Meaning, meanings
-from obmc.datasets.reader.values import DATE_LIKE, MISSING, RATED, read_values
+from obmc.datasets.reader.values import DATE_LIKE, MISSING, RATED, MixedScales, read_values
 from obmc.errors import RatingsError
 
 ONE_PERSON = re.compile(r"(?:my|your|own|meine?|deine?|ihre?|mes|mon|ma|votre|ta|mi|tu|mia|mio|minha)\b", re.IGNORECASE)
@@ -34,7 +34,8 @@ class Profile:
 
     How many cells are ``filled`` and ``blank`` and how many texts ``different``; the ``levels``, the numbers that the
     texts would be as ratings, ascending, and of these the ``scale``, those that are no codes such as 99; the share of
-    filled cells that have one, whether they are words, and whether they are times.
+    filled cells that have one, dates that a spreadsheet made among them apart; whether they are words, and whether they
+    are times; and the ``trouble`` of numbers that do not compare.
     """
 
     filled: int
@@ -45,6 +46,7 @@ class Profile:
     rated_share: float
     is_time: bool
     worded: bool
+    trouble: MixedScales | None = None
 
     @property
     def reach(self) -> float:
@@ -67,41 +69,53 @@ def profile_columns(sample: list[list[str]], width: int, decimal: str | None) ->
     rows = sample[: max(20, MOST_CELLS // width)]
     columns = [Counter(row[k].strip() for row in rows) for k in range(width)]
     alone = width if width <= MANY_COLUMNS else MANY_COLUMNS // 10
-    profiles = [_profile(texts, *_read(texts, decimal)) for texts in columns[:alone]]
+    profiles = [_profile(texts, _read(texts, decimal)) for texts in columns[:alone]]
     if alone < width:
         together: Counter[str] = Counter()
         for texts in columns[alone:]:
             together.update(texts)
-        values, kinds = _read(together, decimal)
-        profiles += [_profile(texts, values, kinds) for texts in columns[alone:]]
+        read = _read(together, decimal)
+        profiles += [_profile(texts, read) for texts in columns[alone:]]
     return profiles
 
 
-def _read(texts: Counter[str], decimal: str | None) -> tuple[dict[str, float], dict[str, int] | None]:
+@dataclass
+class _Read:
     """The value and the kind of every text as a rating, no kinds if they are none; what words stand for is WORDED."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    kinds: dict[str, int] | None = None
+    trouble: MixedScales | None = None
+
+
+def _read(texts: Counter[str], decimal: str | None) -> _Read:
     counts = np.array(list(texts.values()), dtype=np.int64)
     try:
-        reading = read_values(list(texts), counts, decimal=decimal, words=None, column="")
+        reading = read_values(list(texts), counts, decimal=decimal, words=None, column="the file")
+    except MixedScales as trouble:
+        return _Read(trouble=trouble)
     except RatingsError:
-        return {}, None
+        return _Read()
     kinds = dict(zip(texts, reading.kinds.tolist(), strict=True))
     if reading.words:
         kinds |= {text: WORDED for text, kind in kinds.items() if kind == RATED}
-    return dict(zip(texts, reading.values.tolist(), strict=True)), kinds
+    return _Read(dict(zip(texts, reading.values.tolist(), strict=True)), kinds)
 
 
-def _profile(texts: Counter[str], values: dict[str, float], kinds: dict[str, int] | None) -> Profile:
+def _profile(texts: Counter[str], read: _Read) -> Profile:
+    values, kinds = read.values, read.kinds
     blank = sum(count for text, count in texts.items() if not text or (kinds and kinds[text] == MISSING))
     filled = sum(texts.values()) - blank
     rated = [text for text in texts if kinds and kinds[text] in (RATED, WORDED)]
     worded = any(kinds[text] == WORDED for text in rated) if kinds else False
-    share = sum(texts[text] for text in rated) / max(filled, 1)
     levels = sorted({values[text] for text in rated})
     days = serial_days(np.array(levels))
     scale = [value for value, day in zip(levels, days.tolist(), strict=True) if not day and value not in CODES]
     times = sum(count for text, count in texts.items() if DATE_LIKE.fullmatch(text) or CLOCK.fullmatch(text))
+    among = filled - times if kinds and times < 0.5 * filled else filled
+    share = sum(texts[text] for text in rated if not DATE_LIKE.fullmatch(text)) / max(among, 1)
     is_time = filled > 0 and (times >= 0.8 * filled or (share >= 0.9 and not worded and _are_times(levels)))
-    return Profile(filled, blank, len(texts) - ("" in texts), levels, scale, share, is_time, worded)
+    return Profile(filled, blank, len(texts) - ("" in texts), levels, scale, share, is_time, worded, read.trouble)
 
 
 def _are_times(levels: list[float]) -> bool:
@@ -347,6 +361,9 @@ def _guess_rating(
     if told and (len(named) < 2 or max(plausible.values(), default=0.0) < 3):
         plausible = {}
     if not plausible:
+        trouble = next((profiles[k].trouble for k in open_columns if profiles[k].trouble), None)
+        if trouble is not None:
+            raise trouble
         raise RatingsError(_no_rating(known, names, profiles))
     return max(plausible, key=lambda k: (plausible[k], -len(profiles[k].levels), k))
 

@@ -59,6 +59,10 @@ LONGEST = 100
 RATED, MISSING, INFINITE, UNREADABLE = 0, 1, 2, 3
 
 
+class MixedScales(RatingsError):
+    """Ratings of one column that do not compare, such as 80% beside 4."""
+
+
 @dataclass
 class Reading:
     """What the texts say: values (nan where there is none), kinds (RATED, MISSING, INFINITE or UNREADABLE), and how."""
@@ -312,7 +316,7 @@ def _settle_percents(
     others = others[others > 0]
     shares = len(others) > 0 and float(others.max()) <= 1
     if percents and len(others) and not shares:
-        raise RatingsError(
+        raise MixedScales(
             f"Some ratings in {column} are percentages and others are not, such as "
             f"{open_texts[next(iter(percents))]!r} and {others[0]:g}, so they are on two scales: write "
             "all of them in the same way."
@@ -337,7 +341,7 @@ def _settle_magnitudes(
     doubtful = [sizes for sizes in found.values() if sizes[2] == "m"]
     if doubtful and not thousands:
         if (reading.kinds == RATED).any():
-            raise RatingsError(
+            raise MixedScales(
                 f"The 'm' of ratings such as {doubtful[0][0]!r} in {column} may mean millions, minutes or metres: "
                 "write them as plain numbers."
             )
@@ -363,7 +367,7 @@ def _settle_fractions(
     others = others[others > 0]
     if len(scales) > 1 and len(others):
         first = open_texts[next(iter(fractions))]
-        raise RatingsError(
+        raise MixedScales(
             f"The ratings in {column} are on several scales, such as {first!r} and {others[0]:g} without one: write "
             "all of them in the same way."
         )
