@@ -65,9 +65,11 @@ $(VENV)/python.stamp:
 	@touch $@
 
 $(VENV)/app.stamp: requirements.txt pyproject.toml | $(VENV)/python.stamp
+	@echo "Installing the packages into $(VENV): a few minutes the first time."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e .
 	@touch $@
 
 $(VENV)/dev.stamp: requirements.txt requirements-dev.txt pyproject.toml | $(VENV)/python.stamp
+	@echo "Installing the packages, those for tests among them, into $(VENV): a few minutes the first time."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt -e .
 	@touch $@ $(VENV)/app.stamp

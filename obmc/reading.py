@@ -57,6 +57,8 @@ class Reading:
             said = f"is right {_percent(self.value)} of the time"
         else:
             said = f"has a mean {_NAMES[self.metric]} of {self.value.value:{form}}{_half(self.value, 3)}"
+            if self.metric == "are" and round(self.value.value, 3) >= 1.0:
+                said += ", no better than a matrix of zeros"
         where = f", read off the line between {self.between[0]:g} and {self.between[1]:g}" if self.between else ""
         return (
             f"At epsilon = {self.epsilon:g}{where}, {self.curve.label} {said}{self._against_clear()}; {self._odds()}."

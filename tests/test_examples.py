@@ -57,6 +57,6 @@ def test_the_notebook(monkeypatch, capsys):
         name: made["obmc"].metrics.average_relative_error(made[name].completion, made["problem"].truth)
         for name in ("private", "better")
     }
-    assert error["better"] < error["private"]
+    assert error["better"] < 0.5 * error["private"] < 0.5
     assert made["found"].refutes
     assert "odds about one rating" in capsys.readouterr().out
