@@ -13,9 +13,9 @@ from pages.parts import curve_controls as wanted
 def page() -> None:
     st.title("Trade-off")
     explain.say(
-        "Ratings are completed from signs, liked or not liked, so that no single one can be told from the result. Noise "
-        "goes into the input (InP, InP+), the objective (ObjP), the gradients (GraP) or the output (OutP): what does it "
-        "cost?"
+        "Ratings are completed from signs, liked or not liked, so that no single one can be told from the result. "
+        "Noise goes into the input (InP, InP+), the objective (ObjP), the gradients (GraP) or the output (OutP): what "
+        "does it cost?"
     )
     top = st.container()
     offers = wanted.mechanisms()
