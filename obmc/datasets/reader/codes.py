@@ -61,7 +61,8 @@ def guess_codes(
         return _without_days(values, counts, days, filled)
     codes: list[float] = []
     notes: list[str] = []
-    if SERIAL_DAYS[0] <= values[0] and values[-1] <= SERIAL_DAYS[1] and bool((values % 1 == 0).all()):
+    # What is typed is taken for a day of the running year.
+    if SERIAL_DAYS[0] <= values[0] <= values[-1] <= min(SERIAL_DAYS[1], values[0] + 366) and not (values % 1).any():
         notes.append(
             f"Ratings such as {values[0]:g} may be days that a spreadsheet made of ratings such as 4.5; if so, undo "
             "the conversion in the spreadsheet."
