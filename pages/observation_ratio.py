@@ -37,7 +37,8 @@ def page() -> None:
     view = CurveView(plan, kind, **part, **wanted.looks())
     with picture:
         found = sweeps.find(plan)
-        sweeps.offer(found)
+        with st.container():
+            sweeps.offer(found)
         curve_chart.live(plan, found, lambda now: draw(now, view))
     wanted.look("ratio")
     explain.box(

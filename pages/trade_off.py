@@ -34,7 +34,8 @@ def page() -> None:
         return
     with picture:
         found = sweeps.find(plan)
-        sweeps.offer(found)
+        with st.container():
+            sweeps.offer(found)
         view = CurveView(plan, epsilon=epsilon, **wanted.looks())
         curve_chart.live(plan, found, lambda now: curve_chart.show(now, view, view.name))
     wanted.look("epsilon")

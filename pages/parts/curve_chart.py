@@ -31,7 +31,9 @@ def live(plan: Plan, first: Found, draw: Draw) -> None:
         if clock is not None and not found.is_live:
             # Once more as a whole: buttons and sentences belong to what is finished.
             st.rerun()
-        sweeps.progress(found)
+        # In a place of its own, so that the chart keeps its own when this goes, and is not built anew.
+        with st.container():
+            sweeps.progress(found)
         draw(found)
 
     clock = sweeps.REFRESH_SECONDS if first.is_live else None

@@ -86,8 +86,10 @@ def test_the_trade_off_fills_in_without_losing_the_zoom_and_a_reload_finds_it(vi
     )
     page.wait_for_function(
         """() => document.querySelector('.js-plotly-plot')._fullData.some(
-            trace => trace.name === 'InP' && trace.customdata.every(point => point[2] >= 10))"""
+            trace => trace.name === 'InP' && trace.customdata.every(point => point[2] >= 40))"""
     )
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+    # The chart at the end is the one that filled in.
     assert page.evaluate("window.mine === document.querySelector('.js-plotly-plot')")
     assert page.evaluate("window.mine.layout.xaxis.range.join()") == "0.7,0.9"
     page.reload()
