@@ -54,10 +54,9 @@ def _compared(found: list[Pin]) -> None:
     for picture in view.pictures(data, controls.scale()):
         charts.show(picture.figure, view.name, picture.alt)
         st.caption(view.caption())
-        with st.expander("The numbers"):
-            columns = ["series", "epsilon", "mean", "low", "high", "count"]
-            shown = view.table(data)[columns].replace({"epsilon": {float("inf"): float("nan")}})
-            charts.show_table(shown, "compare-numbers", curve_chart.columns_of(view.metric))
+        columns = ["series", "epsilon", "mean", "low", "high", "count"]
+        shown = view.table(data)[columns].replace({"epsilon": {float("inf"): float("nan")}})
+        charts.show_numbers(shown, "compare-numbers", curve_chart.columns_of(view.metric))
     if len(found) > 1:
         st.header("Differences")
         view = _differences(view, data)

@@ -52,8 +52,7 @@ def show(found: Found, view: CurveView, key: str) -> None:
         return
     charts.show_drawing(drawing, key)
     st.caption(view.caption())
-    with st.expander("The numbers"):
-        _numbers(view, chart, f"{key}-numbers")
+    _numbers(view, chart, f"{key}-numbers")
     taking.offer(view, found.rows, {key: ""}, missing=len(found.missing))
 
 
@@ -67,7 +66,7 @@ def _numbers(view: CurveView, chart: Chart, key: str) -> None:
     first = ["epsilon", "ratio"] if view.kind == "heat" else ["series", chart.by]
     both = pd.concat([chart.curves, chart.levels], ignore_index=True)
     shown = both[[*first, "mean", "low", "high", "count"]].replace({chart.by: {float("inf"): float("nan")}})
-    charts.show_table(shown, key, columns_of(view.plan.metric, view.across))
+    charts.show_numbers(shown, key, columns_of(view.plan.metric, view.across))
 
 
 def columns_of(metric: str, across: str = "Ratio") -> dict[str, object]:
