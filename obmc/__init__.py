@@ -22,9 +22,12 @@ from obmc.observations import Observations
 from obmc.privacy import SECURE, BudgetExceeded, Guarantee, Ledger
 from obmc.privacy.audit import Audit, audit
 from obmc.solvers import Completion, complete
+from obmc.version import VERSION
 
 if TYPE_CHECKING:
     from obmc import experiments
+
+__version__ = VERSION
 
 __all__ = [
     "SECURE",

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
-from importlib.metadata import version
 from textwrap import wrap
 from typing import Any
 
@@ -22,6 +21,7 @@ from obmc.experiments.sweep import RESULTS_VERSION
 from obmc.offers import Offer
 from obmc.release import as_parquet, harmless
 from obmc.report import page_of
+from obmc.version import VERSION
 from obmc.views import View
 
 _WIDTH = 100
@@ -92,7 +92,7 @@ class Export:
 
 @cache
 def _program() -> str:
-    return f"obmc {version('obmc')}, results version {RESULTS_VERSION}"
+    return f"obmc {VERSION}, results version {RESULTS_VERSION}"
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from obmc.errors import check_array, check_integer, check_number, check_shape
+from obmc.lazy import lazy_property
 
 
 def as_generator(rng: int | np.random.Generator) -> np.random.Generator:
@@ -40,7 +40,7 @@ class Omega:
     def __len__(self) -> int:
         return len(self.rows)
 
-    @cached_property
+    @lazy_property
     def flat(self) -> NDArray[np.int64]:
         """Positions in the flattened (row by row) matrix, shape (n,)."""
         return self.rows.astype(np.int64) * self.shape[1] + self.cols

@@ -8,19 +8,20 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 import pandas as pd
 
 from obmc import limits
 from obmc.errors import check_choice
-from obmc.experiments.known import Known, Means, look_up
+from obmc.experiments.known import Known, Means, finished
 from obmc.experiments.mechanisms import CLEAR, MAJORITY, MechanismSpec
-from obmc.experiments.outcomes import OutcomeStore
+from obmc.experiments.outcomes import Outcome, OutcomeStore
+from obmc.experiments.runner import make_rows
 from obmc.experiments.sweep import Point, Sweep
+from obmc.lazy import lazy_property
 from obmc.offers import OFFERS, Offer
 from obmc.privacy import Guarantee
 from obmc.single import Setting
@@ -35,6 +36,9 @@ REAL_METRICS = ("sign_accuracy", "auc", "log_loss")
 _USUAL = 2
 # What is kept in memory: a table has some thousand rows, a figure some ten kilobytes.
 PLANS, DERIVED = 32, 400
+# Some 40 megabytes.
+OPEN = 40_000
+_EMPTY = as_frame(())
 
 Made = TypeVar("Made")
 
@@ -129,12 +133,12 @@ class Plan:
         draws = 1 if lines and self.one_reference else self.repetitions
         return self.setting.sweep(specs, epsilons, draws, self.metrics, self.ratios)
 
-    @cached_property
+    @lazy_property
     def _line_specs(self) -> tuple[MechanismSpec, ...]:
         usual = (MechanismSpec(CLEAR), MechanismSpec(MAJORITY))
         return usual + tuple(c.spec for c in self.curves if not c.offer.private and c.spec not in usual)
 
-    @cached_property
+    @lazy_property
     def sweeps(self) -> tuple[Sweep, ...]:
         """What has to be computed: the runs of the lines, then those of the curves."""
         lines = self._sweep(self._line_specs, (limits.EPSILON.default,))
@@ -160,7 +164,7 @@ class Plan:
         """What the chart calls a row's mechanism; "" for what it does not draw."""
         return self._labels.get((mechanism, calibration, options), "")
 
-    @cached_property
+    @lazy_property
     def _labels(self) -> dict[tuple[str, str, str], str]:
         found = {key_of(MechanismSpec(CLEAR)): CLEAR_LABEL}
         if self.metric == "are":
@@ -187,18 +191,45 @@ def key_of(spec: MechanismSpec) -> tuple[str, str, str]:
     return spec.name, spec.calibration, spec.options_text
 
 
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """What is known of a column: a frame of the finished runs' rows and, unless that is all, what it was made of."""
+
+    frame: pd.DataFrame
+    points: tuple[Point, ...] = ()
+    found: Mapping[Point, Outcome] = field(default_factory=dict)
+
+    @lazy_property
+    def missing(self) -> list[Point]:
+        """The runs that are not there."""
+        return [point for point in self.points if point not in self.found]
+
+    def filled(self, more: Mapping[Point, Outcome], metrics: Sequence[str]) -> _Column:
+        """With those of its missing runs that are in ``more``."""
+        new = {point: more[point] for point in self.missing if point in more}
+        if not new:
+            return self
+        found = {**self.found, **new}
+        # From all of them, so that the rows have the order of the runs, whichever was finished first.
+        frame = as_frame(row for p in self.points if p in found for row in make_rows(p, found[p], metrics))
+        return _Column(frame) if len(found) == len(self.points) else _Column(frame, self.points, found)
+
+
 class KnownRows:
     """What of a plan is in a store, with what was found complete kept in memory. Thread-safe, for public data only.
 
-    ``size``: how many columns (a mechanism at one epsilon) are kept, each some hundred rows. Of the last ``PLANS``
-    complete plans the rows are kept as one table, and ``DERIVED`` things that were made of any plan's rows.
+    ``size``: how many complete columns (a mechanism at one epsilon) are kept, each some hundred rows; of others the
+    last ``OPEN`` runs that may still be missing, so that only these are asked for again. Of the last ``PLANS`` complete
+    plans the rows are kept as one table, and ``DERIVED`` things that were made of any plan's rows.
     """
 
     def __init__(self, store: OutcomeStore | None, size: int = 2000) -> None:
         self.store = store
         self._size = size
         self._lock = threading.Lock()
-        self._cells: OrderedDict[object, pd.DataFrame] = OrderedDict()
+        self._complete: OrderedDict[Hashable, _Column] = OrderedDict()
+        self._open: OrderedDict[Hashable, _Column] = OrderedDict()
+        self._points = 0
         self._plans: OrderedDict[Plan, pd.DataFrame] = OrderedDict()
         self._derived: OrderedDict[Hashable, Any] = OrderedDict()
 
@@ -209,19 +240,46 @@ class KnownRows:
             if whole is not None:
                 self._plans.move_to_end(plan)
                 return whole, []
-        frames, missing = [], []
-        for spec, epsilon in plan.cells():
-            frame, lacking = self._cell(plan, spec, epsilon)
-            frames.append(frame)
-            missing += lacking
-        present = [frame for frame in frames if len(frame)]
-        rows = pd.concat(present, ignore_index=True) if present else as_frame(())
+        shared = (plan.setting, plan.repetitions, plan.metrics, plan.ratios)
+        columns = {(*shared, *cell): self._column(plan, (*shared, *cell), *cell) for cell in plan.cells()}
+        lacking = [point for column in columns.values() for point in column.missing]
+        found = finished(lacking, plan.metrics, self.store)
+        for key, column in columns.items():
+            if column.missing:
+                columns[key] = column.filled(found, plan.metrics)
+                self._keep(key, columns[key])
+        missing = [point for column in columns.values() for point in column.missing]
+        present = [column.frame for column in columns.values() if len(column.frame)]
+        rows = pd.concat(present, ignore_index=True) if present else _EMPTY
         if not missing:
             with self._lock:
                 self._plans[plan] = rows
                 while len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
         return rows, missing
+
+    def _column(self, plan: Plan, key: Hashable, spec: MechanismSpec, epsilon: float) -> _Column:
+        """A column as it was last seen."""
+        with self._lock:
+            for kept in (self._complete, self._open):
+                if key in kept:
+                    kept.move_to_end(key)
+                    return kept[key]
+        return _Column(_EMPTY, tuple(plan.cell(spec, epsilon).points()))
+
+    def _keep(self, key: Hashable, column: _Column) -> None:
+        with self._lock:
+            replaced = self._open.pop(key, None)
+            self._points -= len(replaced.points) if replaced else 0
+            if column.missing:
+                self._open[key] = column
+                self._points += len(column.points)
+                while self._points > OPEN:
+                    self._points -= len(self._open.popitem(last=False)[1].points)
+            else:
+                self._complete[key] = column
+                while len(self._complete) > self._size:
+                    self._complete.popitem(last=False)
 
     def derived(self, plan: Plan, count: int, key: Hashable, make: Callable[[], Made]) -> Made:
         """What ``make`` makes of the plan's first ``count`` rows: kept under ``key``, and not made again.
@@ -239,21 +297,6 @@ class KnownRows:
             while len(self._derived) > DERIVED:
                 self._derived.popitem(last=False)
         return made
-
-    def _cell(self, plan: Plan, spec: MechanismSpec, epsilon: float) -> tuple[pd.DataFrame, list[Point]]:
-        key = (plan.setting, plan.repetitions, plan.metrics, plan.ratios, spec, epsilon)
-        with self._lock:
-            if key in self._cells:
-                self._cells.move_to_end(key)
-                return self._cells[key], []
-        found = look_up(plan.cell(spec, epsilon), self.store)
-        frame = as_frame(found.rows)
-        if not found.missing:
-            with self._lock:
-                self._cells[key] = frame
-                while len(self._cells) > self._size:
-                    self._cells.popitem(last=False)
-        return frame, found.missing
 
 
 def expected_seconds(missing: list[Point], workers: int, means: Means | None = None) -> float:

@@ -17,7 +17,6 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ from obmc.privacy import SECURE
 from obmc.privacy.guarantee import ASSUMPTIONS, Guarantee, number
 from obmc.privacy.ledger import Ledger
 from obmc.solvers.completion import Callback
+from obmc.version import VERSION
 
 # Above this many entries a release is held as factors: a dense solve would keep a person waiting for minutes.
 DENSE_CELLS = 4_000_000
@@ -344,7 +344,7 @@ class ReleasedRatings:
         whom = {"median": math.ceil(float(np.median(counts))), "most ratings": int(counts.max())}
         return {
             "made": self.made,
-            "program": f"obmc {version('obmc')}",
+            "program": f"obmc {VERSION}",
             "randomness": "the operating system's, exact samplers",
             "guarantee": guarantee.to_dict(),
             "for_one_user": {

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 
 from obmc import pins
 from obmc.errors import shown
 from obmc.limits import number_text
 from obmc.pins import Pin
+from obmc.version import VERSION
 
 # Some twenty times what the dashboard itself writes.
 MAX_BYTES = 100_000
@@ -49,7 +49,7 @@ class SettingsFile:
 def write(page: str, values: Mapping[str, Any], kept: Iterable[Pin] = ()) -> str:
     """The text of a settings file: numbers, texts, switches, and tuples or lists of these, by their keys."""
     document: dict[str, Any] = {
-        "about": f"Settings of obmc {version('obmc')}. A page of its dashboard opens them: “Open a settings file”.",
+        "about": f"Settings of obmc {VERSION}. A page of its dashboard opens them: “Open a settings file”.",
         "page": page,
         "settings": dict(values),
     }

@@ -24,6 +24,7 @@ from obmc.experiments.measures import MEASURES, Measure
 from obmc.experiments.mechanisms import CLEAR, MechanismSpec
 from obmc.experiments.runner import complete_point
 from obmc.experiments.sweep import SYNTHETIC, Point, Sweep
+from obmc.lazy import lazy_property
 from obmc.observations import Observations
 from obmc.privacy import Guarantee
 from obmc.solvers import Completion
@@ -122,13 +123,13 @@ class Setting:
         """Whether all draws of the whole data set are the same: only noise differs between them."""
         return self.data in _ONE_SPLIT
 
-    @property
+    @lazy_property
     def point(self) -> Point:
         """This run as a sweep's."""
         sweep = self.sweep((self.mechanism,), (self.epsilon,), 1)
         return next((sweep if self.is_synthetic else replace(sweep, tol=_TOLERANCE_REAL)).points())
 
-    @property
+    @lazy_property
     def guarantee(self) -> Guarantee:
         """What this run guarantees; its noise is a simulation's. ``ValueError`` where the mechanism refuses."""
         point = self.point

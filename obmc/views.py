@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +23,7 @@ from obmc.experiments.executors import open_executor
 from obmc.experiments.measures import MEASURES
 from obmc.experiments.runner import one_blas_thread, run
 from obmc.experiments.sweep import FIELDS
+from obmc.lazy import lazy_property
 from obmc.offers import DATA_TITLES, Offer
 from obmc.pins import Pin
 from obmc.plan import Curve, Plan, key_of, metrics_for
@@ -188,7 +188,7 @@ class CurveView:
     def compute(self, executor: Executor | None = None) -> pd.DataFrame:
         return compute([self.plan], executor)[0]
 
-    @cached_property
+    @lazy_property
     def _names(self) -> dict[float, str]:
         return {epsilon: f"epsilon = {epsilon:g}" for epsilon in self.plan.epsilons}
 
@@ -414,7 +414,7 @@ class PinView:
     def at(self) -> float | None:
         return None
 
-    @cached_property
+    @lazy_property
     def plans(self) -> dict[str, Plan]:
         """The plan of each pin by its name."""
         return {pin.name: replace(pin.plan, metric=self.metric) for pin in self.pins}

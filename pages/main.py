@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.parts import address, controls, settings_file, share, style
+from pages.parts import address, controls, settings_file, share, style, turns
 
 HERE = Path(__file__).parent
 
@@ -39,11 +39,12 @@ def main() -> None:
     controls.show_notes(notes)
     name = page.url_path or settings_file.PAGES[0]
     settings_file.show_notes(notes, name)
-    share.show(place)
+    link = share.show(place)
     if name in settings_file.WITH_CHARTS:
         settings_file.opener()
-    settings_file.keep(name)
+    settings_file.keep(name, link)
 
 
 if __name__ == "__main__":
-    main()
+    with turns.turns().taken():
+        main()

@@ -71,6 +71,40 @@ def test_known_rows_are_those_of_the_store_and_the_rest_is_missing() -> None:
     )
 
 
+def test_only_what_was_missing_is_asked_for_again_and_the_rows_keep_the_order_of_the_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, asked = MemoryStore(), []
+    whole = MemoryStore()
+    with ThreadPoolExecutor(1) as executor:
+        for sweep in PLAN.sweeps:
+            list(run(sweep, executor, whole))
+    known = KnownRows(store)
+    _, missing = known.find(PLAN)
+    find = store.find
+    monkeypatch.setattr(store, "find", lambda points: asked.append(len(points)) or find(points))
+    # They become known from the last to the first.
+    done = whole.find(missing)
+    for count, point in enumerate(reversed(missing), start=1):
+        store.keep([(point, done[point])])
+        rows, left = known.find(PLAN)
+        assert len(left) == len(missing) - count and len(rows) == 2 * count
+    assert asked == list(range(len(missing), 0, -1))
+    straight, _ = KnownRows(whole).find(PLAN)
+    pd.testing.assert_frame_equal(rows, straight)
+
+
+def test_of_many_plans_with_missing_runs_the_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("obmc.plan.OPEN", PLAN.runs)
+    known = KnownRows(MemoryStore())
+    plans = [dataclasses.replace(PLAN, setting=Setting(size=20, ratio=0.6, seed=seed)) for seed in range(3)]
+    first = [known.find(plan)[1] for plan in plans]
+    # Of the last plan the same runs, of the first others like them.
+    assert known.find(plans[2])[1] == first[2]
+    again = known.find(plans[0])[1]
+    assert again != first[0] and [p.key for p in again] == [p.key for p in first[0]]
+
+
 def test_the_odds_name_delta_where_there_is_one() -> None:
     plan = dataclasses.replace(PLAN, curves=curves_of([OFFERS["outp"]], ("rigorous",)), metric="are", repetitions=1)
     with ThreadPoolExecutor(1) as executor:

@@ -15,6 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import obmc
+
 ROOT = Path(__file__).parents[1]
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not on this machine")
 
@@ -371,3 +373,7 @@ def test_the_python_of_the_readme_runs() -> None:
     for block in blocks:
         done = run(sys.executable, "-c", block)
         assert done.returncode == 0, done.stderr
+
+
+def test_the_package_knows_its_version() -> None:
+    assert obmc.__version__ == importlib.metadata.version("obmc")

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from obmc.errors import RatingsError, check_number
+from obmc.lazy import lazy_property
 from obmc.observations import Observations
 
 
@@ -77,7 +77,7 @@ class RatingsTable:
     def n_ratings(self) -> int:
         return len(self.ratings)
 
-    @cached_property
+    @lazy_property
     def frame(self) -> pd.DataFrame:
         """The ratings with the columns user and item (text) and rating (float), in the order of the file."""
         return pd.DataFrame(
@@ -88,7 +88,7 @@ class RatingsTable:
             }
         )
 
-    @cached_property
+    @lazy_property
     def _levels(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The different ratings, ascending, and how often each occurs."""
         values, counts = np.unique(self.ratings, return_counts=True)
@@ -99,7 +99,7 @@ class RatingsTable:
         """The share of pairs that are rated."""
         return self.n_ratings / (self.n_users * self.n_items)
 
-    @cached_property
+    @lazy_property
     def ratings_per_user(self) -> NDArray[np.int64]:
         """How many ratings each user has, in the order of ``users``."""
         return np.bincount(self.rows, minlength=self.n_users)
@@ -115,7 +115,7 @@ class RatingsTable:
         inside, edges = np.histogram(values, bins=most, weights=counts)
         return pd.DataFrame({"low": edges[:-1], "high": edges[1:], "count": inside.astype(np.int64)})
 
-    @cached_property
+    @lazy_property
     def exact_mean(self) -> Fraction:
         """The mean of the ratings as they are written, in decimals, without rounding: no order of rows matters."""
         _, scale, total = self._exact
@@ -126,7 +126,7 @@ class RatingsTable:
         """The mean rating, correctly rounded."""
         return float(self.exact_mean)
 
-    @cached_property
+    @lazy_property
     def _exact(self) -> tuple[list[int], int, int]:
         """Whole numbers a_l and a scale s with rating level l = a_l / s, and the sum of a over all ratings."""
         values, counts = self._levels

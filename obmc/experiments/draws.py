@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from obmc.datasets.restaurant import restaurant
 from obmc.datasets.synthetic import synthetic
 from obmc.experiments.seeds import data_seed, side_seed
 from obmc.experiments.sweep import SYNTHETIC, DrawSpec, InMemory
+from obmc.lazy import lazy_property
 from obmc.observations import Observations
 from obmc.solvers import Completion
 
@@ -51,7 +52,7 @@ class Draw:
         if spec.ratio < 1.0:
             self.train = _share(self.train, spec.ratio, side_seed("share", spec.seed, spec.repetition))
 
-    @cached_property
+    @lazy_property
     def test(self) -> Observations | None:
         """Held-out observations. Of a synthetic problem: one fresh sign for each entry that was not observed."""
         if self.truth is None or self._held_out is not None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from obmc.experiments.outcomes import OutcomeStore, StoreError
+from obmc.experiments.outcomes import Outcome, OutcomeStore, StoreError
 from obmc.experiments.runner import make_rows
 from obmc.experiments.sweep import Point, Row, Sweep
 
@@ -45,25 +45,24 @@ class Known:
 def look_up(sweep: Sweep, store: OutcomeStore | None) -> Known:
     """What the store has of a sweep. A store that cannot be read has nothing: the runner says so when it computes."""
     points = list(sweep.points())
-    found = {}
-    if store is not None and sweep.is_stored:
-        with suppress(StoreError):
-            found = store.find([point for point in points if point.spec.made is None])
-    rows: list[Row] = []
-    missing = []
-    for point in points:
-        outcome = found.get(point)
-        if outcome is not None and outcome.values.keys() >= set(sweep.metrics):
-            rows.extend(make_rows(point, outcome, sweep.metrics))
-        else:
-            missing.append(point)
-    return Known(rows, missing)
+    found = finished(points, sweep.metrics, store if sweep.is_stored else None)
+    rows = [row for point in points if point in found for row in make_rows(point, found[point], sweep.metrics)]
+    return Known(rows, [point for point in points if point not in found])
+
+
+def finished(points: Sequence[Point], metrics: Sequence[str], store: OutcomeStore | None) -> dict[Point, Outcome]:
+    """Of these runs those that the store has with all these measures; none of a store that cannot be read."""
+    if store is None:
+        return {}
+    wanted = set(metrics)
+    with suppress(StoreError):
+        found = store.find([point for point in points if point.spec.made is None])
+        return {point: outcome for point, outcome in found.items() if outcome.values.keys() >= wanted}
+    return {}
 
 
 def _seconds(point: Point, means: Means) -> float:
-    settings = point.settings_row()
-    kind = (settings["dataset"], settings["mechanism"], settings["calibration"], settings["options"])
-    if kind in means:
-        return means[kind]
+    if point.kind in means:
+        return means[point.kind]
     entries = point.draw.shape[0] * point.draw.shape[1]
     return _USUAL.get(point.spec.name, 0.1) * (entries / _ENTRIES) ** _GROWTH

@@ -6,11 +6,12 @@ import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 from obmc.errors import check_choice
 from obmc.experiments.seeds import canonical
+from obmc.lazy import lazy_property
 
 CLEAR = "Clear"
 MAJORITY = "Majority"
@@ -160,7 +161,7 @@ class MechanismSpec:
         """
         return _solution_key(self)
 
-    @cached_property
+    @lazy_property
     def options_text(self) -> str:
         """The options as JSON, "{}" for none: the rows' ``options``."""
         return canonical(dict(self.options))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from obmc.experiments.measures import find_measure
+from obmc.lazy import lazy_property
 
 Array = NDArray[np.float64]
 Tables = Mapping[str, pd.DataFrame]
@@ -137,7 +137,7 @@ class Curves:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
-    @cached_property
+    @lazy_property
     def _series(self) -> dict[tuple[str, str, float], dict[float, pd.Series]]:
         """The values by repetition, by (figure, mechanism, epsilon) and ratio."""
         found: dict[tuple[str, str, float], dict[float, pd.Series]] = {}

@@ -10,7 +10,6 @@ import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -21,6 +20,7 @@ from obmc.errors import check_choice, check_integer, check_number
 from obmc.experiments.measures import MEASURES, find_measure
 from obmc.experiments.mechanisms import MechanismSpec
 from obmc.experiments.seeds import canonical, data_seed, noise_seed
+from obmc.lazy import lazy_property
 from obmc.links import LINKS, Link
 from obmc.observations import Observations
 from obmc.solvers.dispatch import SOLVERS
@@ -458,10 +458,17 @@ class Point:
         spec, draw = self.spec, self.draw
         return noise_seed(draw.seed, draw.repetition, spec.name, spec.options_text, self.epsilon)
 
-    @cached_property
+    @lazy_property
     def key(self) -> str:
         """A SHA-256 of all that decides the numbers of the run: the key of the store. Not for data in memory."""
         return hashlib.sha256(canonical([RESULTS_VERSION, self.config()]).encode()).hexdigest()
+
+    @property
+    def kind(self) -> tuple[str, str, str, str]:
+        """Data set, mechanism, calibration and options: runs of one kind take about the same time."""
+        draw, spec = self.draw, self.spec
+        name = _dataset_name(draw.dataset, draw.shape, draw.fold)
+        return name, spec.name, spec.calibration, spec.options_text
 
     def settings_row(self) -> dict[str, Any]:
         """The part of the run's rows that is known before it is computed."""

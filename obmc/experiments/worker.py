@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 
 _LENGTH = struct.Struct(">Q")
 _WATCH_SECONDS = 0.5
+NICE = 10
 
 
 def send(stream: BinaryIO, payload: bytes) -> None:
@@ -69,6 +70,9 @@ def main() -> None:
     """Serve until the parent closes the pipe or is gone."""
     # An interrupt at the terminal is the parent's to act on.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Somebody may be working with this machine, or a server's pages with the rest of it: they come first.
+    if hasattr(os, "nice"):
+        os.nice(NICE)
     # Whatever a task prints must not get in between the messages.
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from obmc.errors import check_array, check_integer
+from obmc.lazy import lazy_property
 from obmc.links import Link
 from obmc.solvers.parts import Effects
 
@@ -227,7 +227,7 @@ class Completion:
         count = min(check_integer("n", n, low=0), int(np.count_nonzero(~np.isnan(scores))))
         return np.argsort(-scores, kind="stable")[:count]
 
-    @cached_property
+    @lazy_property
     def _values(self) -> Array:
         return self.estimate.singular_values()
 

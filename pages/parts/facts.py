@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-import pandas as pd
 import streamlit as st
 
 from obmc.privacy.guarantee import FACTS_WITHHELD
 from obmc.single import Facts
+from pages.parts import tables
 
 
 def show(facts: Facts) -> None:
@@ -24,8 +24,7 @@ def show(facts: Facts) -> None:
         "Entries at the bound alpha": _number(facts.share_at_bound, ".1%"),
         "Seconds": _number(facts.seconds, ".2f"),
     }
-    frame = pd.DataFrame({"Fact": list(rows), "Value": list(rows.values())}).set_index("Fact")
-    st.table(frame)
+    tables.show({"Fact": list(rows), "Value": list(rows.values())})
     if not facts.told:
         st.caption(f"–: {FACTS_WITHHELD}")
     elif math.isnan(facts.gap):

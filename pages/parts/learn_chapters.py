@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -15,7 +14,7 @@ from obmc.experiments.jobs import BusyError
 from obmc.plots_privacy import Curve
 from obmc.privacy.audit import success_ceiling
 from obmc.privacy.guarantee import ASSUMPTIONS, number, odds
-from pages.parts import charts, learn_drawing, privacy_check_runs
+from pages.parts import charts, learn_drawing, privacy_check_runs, tables
 
 
 def _drawn(figure: go.Figure, key: str, across: str, alt: str) -> None:
@@ -183,14 +182,12 @@ def people() -> None:
     st.markdown(ledger.statement)
     if count:
         whom = {"one rating": 1, "a user with 65 ratings": 65, "a user with 737 ratings": 737}
-        st.table(
-            pd.DataFrame(
-                {
-                    "Whom": list(whom),
-                    "delta = 0": [number(ledger.user_epsilon(m)) for m in whom.values()],
-                    "delta = 0.00001": [number(ledger.user_epsilon(m, lessons.DELTA)) for m in whom.values()],
-                }
-            ).set_index("Whom")
+        tables.show(
+            {
+                "Whom": list(whom),
+                "delta = 0": [number(ledger.user_epsilon(m)) for m in whom.values()],
+                "delta = 0.00001": [number(ledger.user_epsilon(m, lessons.DELTA)) for m in whom.values()],
+            }
         )
     st.caption(
         "A ledger adds up what has been spent. Draw the noise once and keep what it gave: looking again is free, "

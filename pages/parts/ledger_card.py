@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-import pandas as pd
 import streamlit as st
 
 from obmc import limits
@@ -12,6 +11,7 @@ from obmc.observations import Observations
 from obmc.privacy import Guarantee, Ledger
 from obmc.privacy.guarantee import number
 from obmc.privacy.ledger import AS_IF_PRIVATE
+from pages.parts import tables
 
 _LEDGERS = "_ledgers"
 
@@ -28,24 +28,19 @@ def show(table: str, draw: Hashable, observations: Observations, guarantee: Guar
         if not ledger.entries:
             return
         users = {"median": ledger.median_ratings, "most ratings": ledger.largest_ratings}
-        st.table(
-            pd.DataFrame(
-                {
-                    "Whom": ["one rating's sign"] + [f"a user with {m} ratings ({name})" for name, m in users.items()],
-                    "epsilon": [number(ledger.epsilon)] + [number(ledger.user_epsilon(m)) for m in users.values()],
-                    "delta": [number(ledger.delta)] * (1 + len(users)),
-                }
-            ).set_index("Whom")
+        tables.show(
+            {
+                "Whom": ["one rating's sign"] + [f"a user with {m} ratings ({name})" for name, m in users.items()],
+                "epsilon": [number(ledger.epsilon)] + [number(ledger.user_epsilon(m)) for m in users.values()],
+                "delta": [number(ledger.delta)] * (1 + len(users)),
+            }
         )
-        releases = pd.DataFrame(
-            [
-                {
-                    "Mechanism": entry.mechanism,
-                    "Calibration": entry.label,
-                    "epsilon": number(entry.epsilon),
-                    "delta": number(entry.delta),
-                }
-                for entry in ledger.entries[-limits.LEDGER_ROWS :]
-            ]
+        entries = ledger.entries[-limits.LEDGER_ROWS :]
+        tables.show(
+            {
+                "Mechanism": [entry.mechanism for entry in entries],
+                "Calibration": [entry.label for entry in entries],
+                "epsilon": [number(entry.epsilon) for entry in entries],
+                "delta": [number(entry.delta) for entry in entries],
+            }
         )
-        st.table(releases.set_index("Mechanism"))

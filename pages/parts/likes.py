@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from obmc.single import Problem, Run
-from pages.parts import address
+from pages.parts import address, tables
 from pages.parts.address import Control
 
 COUNT = 10
@@ -33,14 +32,13 @@ def show(problem: Problem, run: Run) -> None:
     if table.empty:
         st.info(f"No {one} outside the training set is predicted to be liked by this user.")
         return
-    shown = pd.DataFrame(
+    tables.show(
         {
-            one.capitalize(): table["title"],
-            "Probability of liking": table["probability"].map("{:.0%}".format),
-            "In the test set": table["sign"].map({1: "liked", -1: "not liked", 0: "not rated"}),
+            one.capitalize(): table["title"].tolist(),
+            "Probability of liking": table["probability"].map("{:.0%}".format).tolist(),
+            "In the test set": table["sign"].map({1: "liked", -1: "not liked", 0: "not rated"}).tolist(),
         }
     )
-    st.table(shown.set_index(one.capitalize()))
     st.caption(
         f"The {many} with the largest entries in this user's row, without those in the training set. The probability "
         "is the noise model's at that entry."

@@ -10,7 +10,7 @@ import streamlit as st
 
 from obmc import plots
 from obmc.single import ERROR, Problem
-from pages.parts import charts
+from pages.parts import charts, tables
 
 
 def show(problem: Problem, matrices: Mapping[str, np.ndarray], alpha: float, name: str) -> None:
@@ -22,42 +22,46 @@ def show(problem: Problem, matrices: Mapping[str, np.ndarray], alpha: float, nam
     grid = st.grid(columns, min_column_width=150, gap="small")
     rows, cols = problem.train.shape
     height = 220 if columns > 2 else round(400 * min(max(rows / cols, 0.4), 1.0))
-    numbers, drawings, scale = _drawn(name, alpha, height, _matrices=matrices)
+    table, beyond, drawings, scale = _drawn(name, alpha, height, _matrices=matrices)
     for order, (title, drawing) in enumerate(zip(matrices, drawings, strict=True)):
         with grid.cell():
             st.markdown(f"**{title}**")
             charts.show_drawing(drawing, f"picture-{order}")
     charts.show_drawing(scale, "colour-key", quiet=True)
-    beyond = numbers.loc[numbers["beyond"] > 0]
     blocks = max(max(matrix.shape) for matrix in matrices.values()) > plots.MAX_CELLS
     st.caption(
         "One colour scale for all. Grey: not observed; signs have the colours of the two ends."
         + (" The error is the estimate minus the truth." if ERROR in matrices else "")
         + (" Each cell is the mean of a block of entries." if blocks else "")
-        + "".join(f" {row.picture}: {row.beyond:.0%} lie beyond the scale." for row in beyond.itertuples())
+        + beyond
     )
     with st.expander("The pictures in numbers"):
-        st.table(_table(numbers))
+        tables.show(table)
 
 
 # Of public and made-up data alone, and a megabyte at most each.
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _drawn(
     name: str, alpha: float, height: int, *, _matrices: Mapping[str, np.ndarray]
-) -> tuple[pd.DataFrame, list[charts.Drawing], charts.Drawing]:
-    """The numbers of the matrices, the matrices, and their colour scale."""
+) -> tuple[dict[str, list[str]], str, list[charts.Drawing], charts.Drawing]:
+    """The numbers of the matrices, which of them go beyond the scale, the matrices, and their colour scale."""
     numbers = plots.matrix_numbers(_matrices, alpha)
     drawings = []
     for order, (title, matrix) in enumerate(_matrices.items()):
         alt = plots.describe_matrix(title, matrix.shape, numbers.iloc[order])
         drawings.append(charts.Drawing.of(plots.picture(matrix, alpha, height), alt))
-    return numbers, drawings, charts.Drawing.of(plots.colour_key(alpha), plots.describe_key(alpha))
+    beyond = "".join(
+        f" {row.picture}: {row.beyond:.0%} lie beyond the scale." for row in numbers.itertuples() if row.beyond > 0
+    )
+    key = charts.Drawing.of(plots.colour_key(alpha), plots.describe_key(alpha))
+    return _texts(numbers), beyond, drawings, key
 
 
-def _table(numbers: pd.DataFrame) -> pd.DataFrame:
-    shown = numbers.copy()
-    shown["entries"] = shown["entries"].map("{:,}".format)
-    for name in ("smallest", "mean", "largest"):
-        shown[name] = shown[name].map("{:.3f}".format)
-    shown["beyond"] = shown["beyond"].map("{:.1%}".format)
-    return shown.rename(columns={"picture": "Picture", "beyond": "beyond the scale"}).set_index("Picture")
+_FORMS = {"entries": "{:,}", "smallest": "{:.3f}", "mean": "{:.3f}", "largest": "{:.3f}", "beyond": "{:.1%}"}
+_NAMES = {"picture": "Picture", "beyond": "beyond the scale"}
+
+
+def _texts(numbers: pd.DataFrame) -> dict[str, list[str]]:
+    return {
+        _NAMES.get(name, name): [_FORMS.get(name, "{}").format(value) for value in numbers[name]] for name in numbers
+    }

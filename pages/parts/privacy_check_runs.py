@@ -13,6 +13,7 @@ import streamlit as st
 from obmc.checks import Check, Found, advance
 from obmc.experiments.jobs import BusyError, Call
 from pages.parts.background import runner, visitor
+from pages.parts.turns import is_ready
 from pages.parts.waiting import PATIENCE
 
 POLL_SECONDS = 0.7
@@ -61,7 +62,7 @@ def look_briefly(check: Check) -> Watched:
     """The same, waiting a moment for the piece that is under way: many audits are one piece long."""
     watched = look(check)
     end = time.monotonic() + PATIENCE
-    while watched.is_live and watched.call is not None and watched.call.ready(max(end - time.monotonic(), 0.0)):
+    while watched.is_live and watched.call is not None and is_ready(watched.call, max(end - time.monotonic(), 0.0)):
         watched = look(check)
     return watched
 
@@ -135,7 +136,7 @@ def ask(name: str, wanted: Any, function: Callable[..., Any], *arguments: Any, s
         replaced = before[1].key if before is not None and before[0] != digest else None
         call = runner().call(visitor(), f"ask-{digest}" if shared else None, function, *arguments, replaces=replaced)
         asked[name] = before = (digest, call)
-    return before[1].result() if before[1].ready(PATIENCE) else None
+    return before[1].result() if is_ready(before[1], PATIENCE) else None
 
 
 @st.fragment(run_every=POLL_SECONDS)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -17,14 +20,23 @@ PAGES = (*WITH_CHARTS, "your_ratings", "privacy_check", "learn", "reproduction")
 _TAKEN, _NOTES, _BEFORE, _SAVED_ON = "_taken", "_settings_notes", "_settings_before", "_settings_saved_on"
 
 
-def taken() -> dict[str, str]:
-    """The link and the settings file of the page: filled in by ``keep`` when all its controls are there."""
-    return st.session_state.setdefault(_TAKEN, {"address": "", "settings": ""})
+@dataclass
+class Taken:
+    """What may be taken away of any page: its link, and the settings file, which is written when it is asked for."""
+
+    address: str = ""
+    settings: Callable[[], str] = str
 
 
-def keep(page: str) -> None:
+def taken() -> Taken:
+    """Link and settings of the page: filled in by ``keep`` when all its controls are there."""
+    return st.session_state.setdefault(_TAKEN, Taken())
+
+
+def keep(page: str, link: str) -> None:
     """Fill in what ``taken`` holds; to be called at the end of a page."""
-    taken().update(address=share.link(), settings=settings.write(page, _values(), pinning.kept()[0]))
+    found = taken()
+    found.address, found.settings = link, partial(settings.write, page, _values(), pinning.kept()[0])
 
 
 def _values() -> dict[str, Any]:

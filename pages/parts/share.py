@@ -27,8 +27,11 @@ def place() -> DeltaGenerator:
     return st.sidebar.container()
 
 
-def show(where: DeltaGenerator) -> None:
-    """The link; in the projector view with its code. To be called when all controls of the page are there."""
+def show(where: DeltaGenerator) -> str:
+    """The link, which it returns; in the projector view with its code.
+
+    To be called when all controls of the page are there.
+    """
     address = link()
     with where:
         if st.session_state.get(controls.PROJECTOR.key):
@@ -39,6 +42,7 @@ def show(where: DeltaGenerator) -> None:
         with st.popover("Share this view", icon=":material/share:", width="stretch"):
             st.caption("Opens the same page with the same settings. It holds settings only, no ratings.")
             st.code(address, language=None, wrap_lines=True)
+    return address
 
 
 def link() -> str:

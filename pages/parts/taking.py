@@ -50,10 +50,10 @@ def offer(view: View, data: Any, charts: Mapping[str, str], *, missing: int = 0,
             st.caption(f"{missing:,} runs of this chart are not there yet: files hold what is drawn now.")
 
 
-def _made(export: Export, view: View, data: Any, missing: int, taken: Mapping[str, str]) -> bytes:
+def _made(export: Export, view: View, data: Any, missing: int, taken: settings_file.Taken) -> bytes:
     """A file, when it is asked for: link and settings are complete by then."""
     assert export.make is not None
-    return export.make(Exhibit(view, data, taken["settings"], taken["address"], missing))
+    return export.make(Exhibit(view, data, taken.settings(), taken.address, missing))
 
 
 def _button(export: Export, name: str, made: Callable[[], bytes]) -> None:

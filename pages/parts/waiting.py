@@ -10,6 +10,7 @@ import streamlit as st
 from obmc.experiments.jobs import Call, duration
 from obmc.single import Run, Setting, run
 from pages.parts.background import runner, visitor
+from pages.parts.turns import is_ready
 
 # How long a page waits in its own thread.
 PATIENCE = 0.4
@@ -38,7 +39,7 @@ def ask(**settings: Setting) -> dict[str, Run] | None:
     st.session_state[_ASKED] = asked
     end = time.monotonic() + PATIENCE
     # All are waited for before any is looked at, so that what one raises does not hide the state of another.
-    ready = [found.call.ready(max(end - time.monotonic(), 0.0)) for found in asked.values()]
+    ready = [is_ready(found.call, max(end - time.monotonic(), 0.0)) for found in asked.values()]
     if not all(ready):
         return None
     return {name: found.call.result() for name, found in asked.items()}

@@ -23,6 +23,7 @@ from obmc.release import ReleasedRatings
 from obmc.upload import ROWS_VARIABLE, Upload, most_rows, read_upload
 from pages.parts import charts, controls
 from pages.parts.background import runner, visitor
+from pages.parts.turns import is_ready
 from pages.parts.waiting import PATIENCE, POLL_SECONDS
 
 _HELD, _LEDGERS, _ROUND, _GONE = "_your_ratings", "_your_ledgers", "_your_round", "_your_gone"
@@ -63,7 +64,7 @@ class Held:
 
     def look(self) -> None:
         """Take the result if it is there, after waiting a moment for it."""
-        if self.call is None or not self.call.ready(PATIENCE):
+        if self.call is None or not is_ready(self.call, PATIENCE):
             return
         try:
             self.result = self.call.result()

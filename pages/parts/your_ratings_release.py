@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
-import pandas as pd
 import streamlit as st
 
 from obmc import limits
@@ -30,8 +29,9 @@ from obmc.release import (
     find_pairs,
     now,
 )
-from pages.parts import controls, explain, guarantee_card
+from pages.parts import controls, explain, guarantee_card, tables
 from pages.parts.background import runner, visitor
+from pages.parts.turns import is_ready
 from pages.parts.waiting import PATIENCE, POLL_SECONDS
 from pages.parts.your_ratings_reading import PREFIX, Held, ledger
 from pages.parts.your_ratings_threshold import Chosen
@@ -172,7 +172,7 @@ def _button(held: Held, plan: ReleasePlan, guarantee: Guarantee, book: Ledger) -
 
 def _look(held: Held, book: Ledger) -> None:
     pending: _Pending = held.pending
-    if not pending.call.ready(PATIENCE):
+    if not is_ready(pending.call, PATIENCE):
         return
     held.pending = None
     try:
@@ -232,27 +232,25 @@ def _spent(book: Ledger) -> None:
     st.subheader("What has been spent")
     st.markdown(controls.as_text(book.statement))
     users = {"the median user": book.median_ratings, "the user with most ratings": book.largest_ratings}
-    frame = pd.DataFrame(
+    tables.show(
         {
             "Whom": ["one rating's sign", *(f"{name}, all {count} ratings" for name, count in users.items())],
             "epsilon": [number(book.epsilon), *(number(book.user_epsilon(count)) for count in users.values())],
             "delta": [number(book.delta)] * 3,
         }
     )
-    st.table(frame.set_index("Whom"))
     st.caption(f"Left of the budget: epsilon = {number(book.epsilon_left)} of {number(book.epsilon_budget or 0.0)}.")
     if book.entries:
-        rows = [
+        entries = book.entries[-limits.LEDGER_ROWS :]
+        tables.show(
             {
-                "Mechanism": entry.mechanism,
-                "What": entry.label,
-                "epsilon": number(entry.epsilon),
-                "delta": number(entry.delta),
-                "UTC": entry.time,
+                "Mechanism": [entry.mechanism for entry in entries],
+                "What": [entry.label for entry in entries],
+                "epsilon": [number(entry.epsilon) for entry in entries],
+                "delta": [number(entry.delta) for entry in entries],
+                "UTC": [entry.time for entry in entries],
             }
-            for entry in book.entries[-limits.LEDGER_ROWS :]
-        ]
-        st.table(pd.DataFrame(rows).set_index("Mechanism"))
+        )
         st.download_button(
             "Download the ledger",
             json.dumps(book.to_dict(), indent=2),

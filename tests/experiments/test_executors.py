@@ -37,6 +37,7 @@ from obmc.experiments.executors import (
     parallelism,
     stop_future,
 )
+from obmc.experiments.worker import NICE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -78,6 +79,10 @@ def test_work_is_done_in_other_processes_with_one_blas_thread(pair: LocalExecuto
     assert os.getpid() not in pids
     assert len(pids) <= 2
     assert set(pair.submit(blas_threads).result(60)) == {1}
+
+
+def test_workers_leave_the_processors_to_everybody_else_first(pair: LocalExecutor) -> None:
+    assert pair.submit(os.nice, 0).result() == min(os.nice(0) + NICE, 19)
 
 
 def test_both_workers_work(pair: LocalExecutor) -> None:

@@ -212,7 +212,7 @@ def test_a_settings_file_brings_back_every_control_on_its_page(open_page):
     for key, value in state.items():
         first.session_state[key] = value
     first.run()
-    text = first.session_state["_taken"]["settings"]
+    text = first.session_state["_taken"].settings()
     found = settings.read(text.encode())
     assert (found.page, found.pins, found.notes) == ("observation_ratio", list(PINS), [])
     other = upload(open_page("compare.py", settle=False, eps="7"), text.encode())
@@ -220,7 +220,7 @@ def test_a_settings_file_brings_back_every_control_on_its_page(open_page):
     assert [link.label for link in other.get("page_link")] == ["Observation ratio"]
     other.switch_page("observation_ratio.py").run()
     assert held(other) == held(first) and other.session_state["eps"] == state["eps"]
-    assert other.session_state["_taken"]["settings"] == text
+    assert other.session_state["_taken"].settings() == text
     other.button(key="settings-back").click().run()
     assert other.session_state["eps"] == 7.0
 
