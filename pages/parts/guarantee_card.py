@@ -21,12 +21,16 @@ def show(guarantee: Guarantee) -> None:
             st.segmented_control, AUDIENCE, tuple(AUDIENCE.titles.values()), label_visibility="collapsed"
         )
         audience = AUDIENCE.value_of(said)
-        for topic, text in guarantee.sentences(audience):
-            st.markdown(f"**{topic}.** {text if audience == 'expert' else _plain(text)}")
+        # One element of paragraphs: each element of a page costs a message to the browser.
+        st.markdown(
+            "\n\n".join(
+                f"**{topic}.** {text if audience == 'expert' else _plain(text)}"
+                for topic, text in guarantee.sentences(audience)
+            )
+        )
         if guarantee.trust != "none":
             with st.expander("What it takes for granted"):
-                for text in ASSUMPTIONS:
-                    st.markdown(f"- {_plain(text)}")
+                st.markdown("\n".join(f"- {_plain(text)}" for text in ASSUMPTIONS))
 
 
 def _plain(text: str) -> str:
