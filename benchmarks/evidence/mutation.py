@@ -25,7 +25,7 @@ from _kept import Kept
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 0
 # Faults a file: one for so many places where one can be made, and at least as many as this.
-PLACES_A_FAULT, LEAST = 72, 2
+PLACES_A_FAULT, LEAST = 24, 4
 # A fault that makes a loop endless counts as noticed.
 PATIENCE = 180
 OPTIONS = ("-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly", "--hypothesis-seed=0")

@@ -303,3 +303,7 @@ class TestBadInput:
         for entry in [(2, 0), (0, 2)]:
             with pytest.raises(ValueError, match=r"entries \((row|column)\) must be a whole number from 0 to 1"):
                 obmc.OutputPerturbation(epsilon=1.0, entries=(entry,)).release(data, LOGISTIC, CSET)
+
+
+def test_clear_is_the_papers_estimator_unless_effects_are_asked_for():
+    assert obmc.Clear() == obmc.Clear(effects=False) != obmc.Clear(effects=True)

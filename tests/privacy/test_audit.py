@@ -146,6 +146,9 @@ class TestProcedure:
         among = run(obmc.InputPerturbation(epsilon=1.0), small, comparisons=10)
         assert among.lower_bound < alone.lower_bound
         assert among.ceiling < alone.ceiling
+        (counted, bounded), (same, wider) = alone.operating_point(), among.operating_point()
+        assert same == counted
+        assert wider[0] > bounded[0] and wider[1] < bounded[1]
         surer = run(obmc.InputPerturbation(epsilon=1.0), small, confidence=0.995)
         assert surer.lower_bound == pytest.approx(among.lower_bound)
 
@@ -355,3 +358,8 @@ class TestBadInput:
     def test_one_sentence(self, small, options, message):
         with pytest.raises(ValueError, match=message):
             run(obmc.InputPerturbation(epsilon=1.0), small, **options)
+
+
+def test_the_law_of_laplace_noise_is_that_of_scipy():
+    for t in (-30.0, -1.0, -1e-9, 0.0, 1e-9, 0.5, 2.0, 30.0):
+        assert audit_module._log_laplace_cdf(t) == pytest.approx(stats.laplace.logcdf(t), rel=1e-12, abs=1e-15)

@@ -187,3 +187,16 @@ class TestStatement:
     def test_infinite_values_are_words(self):
         statement = make(claimed=math.inf, epsilon=math.inf, trust="none", conditions="none").to_dict()
         assert json.loads(json.dumps(statement, allow_nan=False))["epsilon"] == "infinite"
+
+
+@pytest.mark.parametrize("audience", ["student", "expert"])
+def test_delta_is_named_where_there_is_one_and_nowhere_else(audience):
+    def said(**changes):
+        statement = make(**changes)
+        return " ".join([statement.headline, *(text for _, text in statement.sentences(audience))])
+
+    for sign in (r"\delta = ", "delta = ", "save for a probability"):
+        assert sign not in said()
+    assert "delta = 0.00001" in said(delta=1e-5)
+    assert (r"\delta = " in said(delta=1e-5)) == (audience == "expert")
+    assert ("save for a probability" in said(delta=1e-5)) == (audience == "student")
