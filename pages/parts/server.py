@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import re
 import secrets
+from functools import cache
 from pathlib import Path
 
 import plotly
 import streamlit as st
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -21,10 +24,18 @@ _SCRIPT = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 PLOTLY_PATH = f"/obmc/plotly-{plotly.__version__}.min.js"
 
 
-async def _plotly(_: Request) -> FileResponse:
-    return FileResponse(
-        _SCRIPT, media_type="text/javascript", headers={"Cache-Control": "public, max-age=31536000, immutable"}
-    )
+async def _plotly(request: Request) -> Response:
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return FileResponse(_SCRIPT, media_type="text/javascript", headers=headers)
+    small = await asyncio.to_thread(compressed_plotly)
+    return Response(small, media_type="text/javascript", headers={**headers, "Content-Encoding": "gzip"})
+
+
+@cache
+def compressed_plotly() -> bytes:
+    """plotly.js, packed once: Streamlit would do so for every visitor, while all others wait for a quarter second."""
+    return gzip.compress(_SCRIPT.read_bytes(), mtime=0)
 
 
 def routes() -> list[Route]:

@@ -26,7 +26,7 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from pages.parts import background
+from pages.parts import background, server
 
 # Messages of Streamlit's own protocol that no page needs: the first empties the caches of all visitors, the second
 # tells anybody the names of files in the server's folder that are not in version control, the third is for developers.
@@ -40,6 +40,7 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     """The runner's workers start with the server, so that the first visitor need not wait for them, and end with it."""
     try:
         runner = await asyncio.to_thread(background.runner)
+        await asyncio.to_thread(server.compressed_plotly)
     except (ValueError, OSError) as error:
         # A setting that is wrong, such as the address of a scheduler that does not answer.
         raise SystemExit(str(error)) from None

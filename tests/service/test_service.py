@@ -201,6 +201,9 @@ def test_a_page_has_plotly_fetched_with_it(server: Server) -> None:
     assert found["as"] == "script"
     script = requests.get(f"{server.address}{found['url']}", timeout=30)
     assert script.ok and script.headers["content-type"].startswith("text/javascript") and "plotly.js v" in script.text
+    assert script.headers["content-encoding"] == "gzip"
+    whole = requests.get(f"{server.address}{found['url']}", headers={"Accept-Encoding": "identity"}, timeout=30)
+    assert "content-encoding" not in whole.headers and whole.text == script.text
     assert "link" not in requests.get(f"{server.address}/_stcore/health", timeout=30).headers
 
 
