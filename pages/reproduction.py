@@ -55,9 +55,8 @@ def chart() -> None:
     chosen = st.radio(wanted.CALIBRATION.label, titles, horizontal=True, **address.bind(wanted.CALIBRATION))
     calibration = wanted.CALIBRATION.value_of(chosen)
     figure = known[title]
-    rows = shipped(figure.name)
-    metric = rows["metric"].iloc[0]
-    rows = rows[(rows["metric"] == metric) & rows["calibration"].isin((calibration, ""))]
+    rows, metric = part(figure.name, calibration)
+    epsilon = None
     if figure.against == "ratio":
         levels = sorted(rows[rows["calibration"] != ""]["epsilon"].unique())
         if not levels:
@@ -73,26 +72,45 @@ def chart() -> None:
             format_func=wanted.EPSILON.form,
             **address.bind(wanted.EPSILON),
         )
-        rows = rows[rows["epsilon"].isin((epsilon, float("inf")))]
     lower = MEASURES[metric].lower_is_better
     log = lower and st.toggle(wanted.LOG_ERROR.label, wanted.LOG_ERROR.default, **address.bind(wanted.LOG_ERROR))
-    drawn = summary.chart_of(rows, lambda *key: series_of(key[0], "", key[2]), figure.against)
+    drawing, numbers, caption = drawn(figure.name, calibration, epsilon, bool(log))
+    charts.show_drawing(drawing, "reproduction")
+    charts.show_numbers(numbers, "reproduction-numbers", curve_chart.columns_of(metric))
+    st.caption(caption)
+
+
+def part(name: str, calibration: str) -> tuple[pd.DataFrame, str]:
+    """A figure's rows at a calibration, of its metric, which comes with them."""
+    rows = shipped(name)
+    metric = rows["metric"].iloc[0]
+    return rows[(rows["metric"] == metric) & rows["calibration"].isin((calibration, ""))], metric
+
+
+@st.cache_resource(show_spinner=False, max_entries=100)
+def drawn(name: str, calibration: str, epsilon: float | None, log: bool) -> tuple[charts.Drawing, pd.DataFrame, str]:
+    """A figure, at one epsilon where it is one against the ratio; its numbers, and how many draws are behind them."""
+    figure = figures()[name]
+    rows, metric = part(name, calibration)
+    if epsilon is not None:
+        rows = rows[rows["epsilon"].isin((epsilon, float("inf")))]
+    lower = MEASURES[metric].lower_is_better
+    found = summary.chart_of(rows, lambda *key: series_of(key[0], "", key[2]), figure.against)
     form = ".3f" if lower else ".1%"
     picture = plots.curves(
-        drawn.curves,
+        found.curves,
         x=figure.against,
         titles=("Epsilon" if figure.against == "epsilon" else "Share of entries observed", MEASURES[metric].label),
-        levels=[plots.Level(row.series, row.mean, row.low, row.high) for row in drawn.levels.itertuples()],
+        levels=[plots.Level(row.series, row.mean, row.low, row.high) for row in found.levels.itertuples()],
         log=(figure.against == "epsilon", log),
         percent=not lower,
     )
-    charts.show(picture, "reproduction", summary.describe(drawn, form))
-    both = pd.concat([drawn.curves, drawn.levels], ignore_index=True)
-    shown = both[["series", figure.against, "mean", "low", "high", "count"]].replace(float("inf"), float("nan"))
-    charts.show_numbers(shown, "reproduction-numbers", curve_chart.columns_of(metric))
-    counts = drawn.curves["count"] if len(drawn.curves) else pd.Series([0])
+    both = pd.concat([found.curves, found.levels], ignore_index=True)
+    numbers = both[["series", figure.against, "mean", "low", "high", "count"]].replace(float("inf"), float("nan"))
+    counts = found.curves["count"] if len(found.curves) else pd.Series([0])
     draws = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
-    st.caption(f"Means with 95 % intervals over {draws} draws; seed {rows['seed'].iloc[0]}, version {RESULTS_VERSION}.")
+    caption = f"Means with 95 % intervals over {draws} draws; seed {rows['seed'].iloc[0]}, version {RESULTS_VERSION}."
+    return charts.Drawing.of(picture, summary.describe(found, form)), numbers, caption
 
 
 def statement(found: Statement) -> None:
@@ -101,12 +119,22 @@ def statement(found: Statement) -> None:
         st.write(f"Judged by: {found.rule}")
         if found.verdict not in (HOLDS, NOT_COMPUTED):
             st.write(f"Why: {found.why}")
+        measured, projected = checked(found.key)
         if found.checks:
-            table = pd.DataFrame([check_line(check) for check in found.checks])
-            charts.show_table(table, f"checks-{found.key}")
+            charts.show_table(measured, f"checks-{found.key}")
         if found.projected:
             st.write("With OutP's noised matrix projected on the constraint set (not protected at that epsilon):")
-            charts.show_table(pd.DataFrame([check_line(check) for check in found.projected]), f"projected-{found.key}")
+            charts.show_table(projected, f"projected-{found.key}")
+
+
+@st.cache_resource(show_spinner=False)
+def checked(key: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What a statement's verdict rests on, and the same with OutP's matrix projected, a line each."""
+    (found,) = [statement for statement in statements() if statement.key == key]
+    measured, projected = (
+        pd.DataFrame([check_line(check) for check in checks]) for checks in (found.checks, found.projected)
+    )
+    return measured, projected
 
 
 def unprinted() -> None:

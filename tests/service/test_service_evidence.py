@@ -24,6 +24,8 @@ pytestmark = pytest.mark.evidence
 
 EPSILONS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 SMALL = "size=60&obs=0.5"
+# Pages that compute nothing and show no results.
+LIGHT = ("learn", "compare", "your_ratings")
 VISITORS, SWEEPERS, SECONDS = 30, 10, 300.0
 WORKER_KILLS, SERVER_KILLS = 200, 20
 REPORT = ROOT / "docs" / "evidence" / "service.md"
@@ -59,7 +61,11 @@ def busy(page: Visitor) -> bool:
 
 
 async def moving(server: Server, measured: Measured, order: int, end: float) -> None:
-    """One visitor: a slider every five seconds, another page every fourth time; every third one keeps a sweep going."""
+    """One visitor: a slider every five seconds, three other pages every fourth time; some keep a sweep going.
+
+    Answers from what is computed are sliders moved on the Playground, and that page and the Trade-off when they are
+    opened; light pages are ``LIGHT``.
+    """
     chance = random.Random(order)
     visitor = Visitor(server.address, "playground", f"mech=InP&{SMALL}")
     await asyncio.sleep(chance.uniform(0.0, 5.0))
@@ -73,13 +79,15 @@ async def moving(server: Server, measured: Measured, order: int, end: float) -> 
             await visitor.set("eps", double_value=chance.choice(EPSILONS))
             await visitor.wait_for(lambda page: not busy(page))
             measured.cached.append(time.monotonic() - started)
-            if turn % 4 == 0:
-                measured.pages.append(await visitor.go(""))
+            # Each at a moment of its own, as people do.
+            if (turn + order) % 4 == 0:
+                measured.pages.append(await visitor.go(LIGHT[turn % len(LIGHT)]))
+                measured.cached.append(await visitor.go(""))
                 if order < SWEEPERS and visitor.has_button("Compute"):
                     await visitor.set("seed", int_value=1000 * order + turn)
                     await visitor.click("Compute")
                     measured.sweeps += 1
-                await visitor.go("playground")
+                measured.cached.append(await visitor.go("playground"))
                 if order < SWEEPERS:
                     await visitor.set("seed", int_value=0)
             await asyncio.sleep(max(5.0 - (time.monotonic() - started), 0.0))
@@ -148,9 +156,10 @@ def test_thirty_visitors_for_five_minutes(make_server: Callable[..., Server]) ->
     file(
         "load",
         f"## {VISITORS} visitors for {SECONDS / 60:.0f} minutes\n\n"
-        f"Each moves a slider every 5 s and changes page every 20 s; {SWEEPERS} of them start sweeps. "
-        f"{len(measured.cached):,} answers to sliders (median {statistics.median(measured.cached):.2f} s), "
-        f"{len(measured.pages):,} changes of page (median {statistics.median(measured.pages):.2f} s), "
+        f"Each moves a slider every 5 s and changes page three times every 20 s; {SWEEPERS} of them start sweeps. "
+        f"{len(measured.cached):,} answers from what is computed: sliders on the Playground, the Trade-off and the "
+        f"Playground opened (median {statistics.median(measured.cached):.2f} s); {len(measured.pages):,} light pages "
+        f"opened, {', '.join(LIGHT)} (median {statistics.median(measured.pages):.2f} s); "
         f"{measured.sweeps} sweeps started. Workers took {workers:.0f} MB at most. {machine()}; the machine's load "
         f"average went from {min(load):.1f} to {max(load):.1f}, where 2 is all of its CPUs, visitors included.\n\n"
         f"| what | measured | at most | met |\n|---|---|---|---|\n{table}",
