@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import streamlit as st
@@ -20,6 +21,8 @@ PAGES = (
     st.Page(HERE / "learn.py", title="Learn", icon=":material/school:"),
     st.Page(HERE / "reproduction.py", title="Reproduction", icon=":material/fact_check:"),
 )
+# Pages that show no results of many draws and no matrices.
+QUICK = ("compare", "your_ratings", "learn")
 
 
 def main() -> None:
@@ -30,6 +33,14 @@ def main() -> None:
         menu_items={"about": "One-bit matrix completion under differential privacy."},
     )
     page = st.navigation(list(PAGES))
+    name = page.url_path or settings_file.PAGES[0]
+    # What is quick stands in no line with what is not.
+    with nullcontext() if name in QUICK else turns.turns().taken():
+        show(page, name)
+
+
+def show(page: st.Page, name: str) -> None:
+    """The controls that all pages share, the page, and what is known when all its controls are there."""
     place = share.place()
     controls.sidebar()
     style.apply()
@@ -37,7 +48,6 @@ def main() -> None:
     page.run()
     address.read_unknown(share.keys())
     controls.show_notes(notes)
-    name = page.url_path or settings_file.PAGES[0]
     settings_file.show_notes(notes, name)
     link = share.show(place)
     if name in settings_file.WITH_CHARTS:
@@ -46,5 +56,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with turns.turns().taken():
-        main()
+    main()

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 
 _LENGTH = struct.Struct(">Q")
 _WATCH_SECONDS = 0.5
-NICE = 10
+NICE = 19
 
 
 def send(stream: BinaryIO, payload: bytes) -> None:

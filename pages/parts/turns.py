@@ -15,7 +15,7 @@ import streamlit as st
 from obmc.experiments.jobs import Call
 
 # Nobody waits longer than this for one slow page, such as one that reads a large file.
-PATIENCE = 0.5
+PATIENCE = 0.25
 
 
 class Turns:
