@@ -35,7 +35,8 @@ import streamlit as st
 
 st.plotly_chart(go.Figure(go.Scatter(x=list(range(10)), y=list(range(10)))))
 """
-OPENINGS, MOVES = 5, 20
+# The machine may have other work: single openings differ by a third.
+OPENINGS, MOVES = 15, 20
 RATIO, MOVE_SECONDS = 1.3, 0.4
 
 

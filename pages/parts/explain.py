@@ -18,6 +18,4 @@ def box(title: str, *lines: str) -> None:
     if not controls.explains():
         return
     with st.container(border=True):
-        st.markdown(f":material/lightbulb: **{title}**")
-        for line in lines:
-            st.markdown(line)
+        st.markdown("\n\n".join((f":material/lightbulb: **{title}**", *lines)))

@@ -54,8 +54,7 @@ def calibrations(plan: Plan, epsilon: float) -> None:
     changes = known().derived(plan, 0, ("calibrations", epsilon), lambda: calibration_changes(plan, epsilon))
     if changes:
         with st.expander(f"What the rigorous calibration changes against the paper's, at epsilon = {epsilon:g}"):
-            for label, text in changes.items():
-                st.markdown(f"**{label}.** {controls.as_text(text)}")
+            st.markdown("\n\n".join(f"**{label}.** {controls.as_text(text)}" for label, text in changes.items()))
 
 
 def inverse(found: Found) -> None:

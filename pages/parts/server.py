@@ -53,7 +53,7 @@ class EarlyCharts:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._link = (b"link", f"<{_plotly_address()}>; rel=preload; as=script".encode())
+        self._link = (b"link", f"<{_plotly_address()}>; rel=preload; as=script; fetchpriority=low".encode())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def linked(message: Message) -> None:

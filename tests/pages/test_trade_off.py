@@ -208,7 +208,8 @@ def test_runs_that_end_while_the_page_reads_the_rows_are_shown(open_page, settle
 def test_what_the_calibrations_change_is_told_for_the_chosen_mechanisms(open_page, noise):
     at = choose(open_page(noise=noise, **SMALL), "InP", "OutP", "InP+")
     (box,) = [part for part in at.expander if part.label.startswith("What the rigorous calibration changes")]
-    shown = [line.value.replace("\\", "") for line in box.markdown]
+    (text,) = box.markdown
+    shown = text.value.replace("\\", "").split("\n\n")
     curves = [curve for curve in curves_of(PRIVATE, ["paper"]) if curve.label in ("InP", "OutP")]
     plan = Plan(Setting(noise=noise, size=20, ratio=0.6), tuple(curves), (1.0,), 3, "are")
     assert box.label.endswith("epsilon = 1")
