@@ -74,9 +74,14 @@ def show_drawing(drawing: Drawing, key: str, *, quiet: bool = False) -> None:
 
 
 def show_numbers(frame: pd.DataFrame, key: str, columns: Mapping[str, Any] | None = None) -> None:
-    """The numbers of the figure above, in a box that opens."""
-    with st.expander("The numbers"):
-        show_table(frame, key, columns)
+    """The numbers of the figure above, in a box that opens.
+
+    They are sent when it is open: what a browser needs to draw a table costs it more time than the figure.
+    """
+    box = st.expander("The numbers", key=f"{key}-open", on_change="rerun")
+    if box.open:
+        with box:
+            show_table(frame, key, columns)
 
 
 def show_table(frame: pd.DataFrame, key: str, columns: Mapping[str, Any] | None = None) -> None:

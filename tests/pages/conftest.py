@@ -20,6 +20,8 @@ from pages.parts import background
 
 MAIN = Path(__file__).parents[2] / "pages" / "main.py"
 PATIENCE = 60.0
+# The figures whose numbers the tests look at, in boxes that are empty until they are opened.
+NUMBERS = ("trade-off", "observation-ratio", "heat-map", "reproduction")
 
 Open = Callable[..., AppTest]
 Settle = Callable[[AppTest], AppTest]
@@ -54,6 +56,8 @@ def open_page(runner: JobRunner) -> Open:
     def opened(page: str | None = None, settle: bool = True, **address: str | list[str]) -> AppTest:
         at = AppTest.from_file(str(MAIN), default_timeout=PATIENCE)
         at.query_params.update(address)
+        for name in NUMBERS:
+            at.session_state[f"{name}-numbers-open"] = True
         if page is not None:
             at.switch_page(page)
         at.run()
