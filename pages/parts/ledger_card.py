@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
 import streamlit as st
 
@@ -28,19 +28,30 @@ def show(table: str, draw: Hashable, observations: Observations, guarantee: Guar
         if not ledger.entries:
             return
         users = {"median": ledger.median_ratings, "most ratings": ledger.largest_ratings}
-        tables.show(
-            {
-                "Whom": ["one rating's sign"] + [f"a user with {m} ratings ({name})" for name, m in users.items()],
-                "epsilon": [number(ledger.epsilon)] + [number(ledger.user_epsilon(m)) for m in users.values()],
-                "delta": [number(ledger.delta)] * (1 + len(users)),
-            }
-        )
-        entries = ledger.entries[-limits.LEDGER_ROWS :]
-        tables.show(
-            {
-                "Mechanism": [entry.mechanism for entry in entries],
-                "Calibration": [entry.label for entry in entries],
-                "epsilon": [number(entry.epsilon) for entry in entries],
-                "delta": [number(entry.delta) for entry in entries],
-            }
-        )
+        costs(ledger, {f"a user with {m} ratings ({name})": m for name, m in users.items()})
+        releases(ledger, "Calibration")
+
+
+def costs(ledger: Ledger, users: Mapping[str, int]) -> None:
+    """What all of a ledger's releases together cost one rating, and users by their numbers of ratings."""
+    tables.show(
+        {
+            "Whom": ["one rating's sign", *users],
+            "epsilon": [number(ledger.epsilon), *(number(ledger.user_epsilon(count)) for count in users.values())],
+            "delta": [number(ledger.delta)] * (1 + len(users)),
+        }
+    )
+
+
+def releases(ledger: Ledger, label: str, *, times: bool = False) -> None:
+    """The last releases of a ledger, a line each; ``label`` is what their labels tell."""
+    entries = ledger.entries[-limits.LEDGER_ROWS :]
+    tables.show(
+        {
+            "Mechanism": [entry.mechanism for entry in entries],
+            label: [entry.label for entry in entries],
+            "epsilon": [number(entry.epsilon) for entry in entries],
+            "delta": [number(entry.delta) for entry in entries],
+            **({"UTC": [entry.time for entry in entries]} if times else {}),
+        }
+    )

@@ -29,7 +29,7 @@ from obmc.release import (
     find_pairs,
     now,
 )
-from pages.parts import controls, explain, guarantee_card, tables
+from pages.parts import controls, explain, guarantee_card, ledger_card
 from pages.parts.background import runner, visitor
 from pages.parts.turns import is_ready
 from pages.parts.waiting import PATIENCE, POLL_SECONDS
@@ -232,25 +232,10 @@ def _spent(book: Ledger) -> None:
     st.subheader("What has been spent")
     st.markdown(controls.as_text(book.statement))
     users = {"the median user": book.median_ratings, "the user with most ratings": book.largest_ratings}
-    tables.show(
-        {
-            "Whom": ["one rating's sign", *(f"{name}, all {count} ratings" for name, count in users.items())],
-            "epsilon": [number(book.epsilon), *(number(book.user_epsilon(count)) for count in users.values())],
-            "delta": [number(book.delta)] * 3,
-        }
-    )
+    ledger_card.costs(book, {f"{name}, all {count} ratings": count for name, count in users.items()})
     st.caption(f"Left of the budget: epsilon = {number(book.epsilon_left)} of {number(book.epsilon_budget or 0.0)}.")
     if book.entries:
-        entries = book.entries[-limits.LEDGER_ROWS :]
-        tables.show(
-            {
-                "Mechanism": [entry.mechanism for entry in entries],
-                "What": [entry.label for entry in entries],
-                "epsilon": [number(entry.epsilon) for entry in entries],
-                "delta": [number(entry.delta) for entry in entries],
-                "UTC": [entry.time for entry in entries],
-            }
-        )
+        ledger_card.releases(book, "What", times=True)
         st.download_button(
             "Download the ledger",
             json.dumps(book.to_dict(), indent=2),

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.evidence
 
 EPSILONS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 SMALL = "size=60&obs=0.5"
-# Pages that compute nothing and show no results.
+# Pages that compute nothing and show no results, as they are opened here: without pins and without a file.
 LIGHT = ("learn", "compare", "your_ratings")
 VISITORS, SWEEPERS, SECONDS = 30, 10, 300.0
 WORKER_KILLS, SERVER_KILLS = 200, 20
