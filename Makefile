@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: app test check format benchmark evidence coverage docs screenshots audit-deps environment chromium clean
+.PHONY: app test check format benchmark evidence coverage reproduce docs screenshots audit-deps environment chromium clean
 
 app: $(VENV)/app.stamp  ## Start the dashboard; options: make app ARGS="--server.port 8502"
 	$(BIN)/python -m streamlit run app.py $(ARGS)
@@ -38,6 +38,9 @@ evidence: environment chromium  ## The long checks; their figures go to docs/evi
 
 coverage: environment  ## Branch coverage of obmc by its tests, with what is left, in docs/evidence/coverage.md
 	JOBS=$(JOBS) $(BIN)/python -m benchmarks --evidence branch_coverage
+
+reproduce: $(VENV)/app.stamp  ## The paper's figures and the report on them; one, in small: make reproduce ARGS="--figure 1a --quick"
+	$(BIN)/python -m obmc reproduce $(ARGS)
 
 docs: environment  ## The documentation as pages, in build/docs; warnings are errors
 	$(BIN)/python -m sphinx -q -W -b html docs build/docs
