@@ -28,6 +28,10 @@ Array = NDArray[np.float64]
 START = 0.5
 # Beyond this tolerance the nuclear norm is taken from a full decomposition instead of the (rounded up) Gram matrix.
 EXACT_BELOW = 1e-5
+# Without convexity the over-relaxed iteration can run in a small circle for ever. The plain one then comes to rest.
+PLAIN_AFTER = 250
+# Below this share of Z the dual is rounding alone: the ball does not bind.
+BINDS = 1e-9
 
 
 def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None) -> Outcome:
@@ -70,9 +74,10 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
         x.reshape(-1)[places] = values
         # Z-step and dual step, in place: a matrix of ML-100K's size leaves the processor's cache.
         balancing = not convex or (iteration <= 200 and iteration % 5 == 0)
-        np.multiply(x, RELAXATION, out=target)
+        relaxation = RELAXATION if convex or iteration <= PLAIN_AFTER else 1.0
+        np.multiply(x, relaxation, out=target)
         target += u
-        target -= (RELAXATION - 1.0) * z
+        target -= (relaxation - 1.0) * z
         previous, z = z, part.step(target, rho)
         np.subtract(target, z, out=u)
         if balancing:
@@ -89,7 +94,7 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
                 favour = max(0.5 * favour, FAVOUR_LEAST)
             done = gap <= tol
         elif not convex:
-            done = primal <= tol and dual <= tol
+            done = primal <= tol and (dual <= tol or _rests(z, previous, u, tol))
         if done:
             message = (
                 "the certified gap is within the tolerance" if convex else "the residuals are within the tolerance"
@@ -119,6 +124,12 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
         message=message if convex else message + "; the loss is not convex here, so no gap is claimed",
         decompositions=part.decompositions,
     )
+
+
+def _rests(z: Array, previous: Array, dual: Array, tol: float) -> bool:
+    """Whether Z rests where the ball does not bind: the dual is zero, so that the change is relative to Z itself."""
+    size = float(np.linalg.norm(z))
+    return float(np.linalg.norm(dual)) <= BINDS * size and float(np.linalg.norm(z - previous)) <= tol * size
 
 
 class _Pace:

@@ -10,11 +10,13 @@ import pytest
 from solver_problems import LINKS, is_feasible, slow_optimum, some_loss, some_observations
 
 from obmc.constraints import ConstraintSet
+from obmc.datasets import synthetic
 from obmc.links import Gaussian, Link, Logistic
 from obmc.losses import FlippedLikelihood, Likelihood, Matching
+from obmc.mechanisms import InputPerturbation
 from obmc.observations import Observations
 from obmc.solvers import minimise
-from obmc.solvers.admm import admm
+from obmc.solvers.admm import PLAIN_AFTER, admm
 from obmc.solvers.certificate import Problem
 from obmc.solvers.spg import spg
 
@@ -95,6 +97,31 @@ def test_both_solvers_find_as_good_a_point_where_the_loss_is_not_convex(link: Li
     values = [solve(problem, 1e-6, 3000, None).objective for solve in (admm, spg)]
     assert values[0] == pytest.approx(values[1], abs=1e-5 * loss.scale)
     assert values[0] < problem.objective(np.zeros((20, 30)))
+
+
+@pytest.mark.parametrize("seed", [0, 2, 4])
+def test_where_the_over_relaxed_iteration_runs_in_a_circle_the_plain_one_comes_to_rest(seed: int) -> None:
+    """Without convexity these three go round for ever, at an objective above that where they rest."""
+    link, cset = Gaussian(0.5), ConstraintSet.for_rank((20, 20))
+    obs = synthetic((20, 20), ratio=0.6, link=link, rng=seed).observations
+    mechanism = InputPerturbation(epsilon=0.1, calibration="paper")
+    view = mechanism.noised(obs, link, cset, rng=seed)
+    problem = Problem(mechanism.loss(view, link), obs.omega, cset)
+    circling, resting = (admm(problem, 1e-4, limit, None) for limit in (PLAIN_AFTER, 400))
+    assert not circling.converged
+    assert resting.converged
+    assert PLAIN_AFTER < resting.iterations < PLAIN_AFTER + 60
+    assert resting.objective < circling.objective
+
+
+@pytest.mark.parametrize("link", LINKS, ids=str)
+def test_without_convexity_a_ball_that_does_not_bind_ends_the_solve_as_well(link: Link) -> None:
+    """Then the dual is zero, and what is relative to it would never be small."""
+    obs = some_observations((20, 30), 250, 5)
+    loss = FlippedLikelihood(link, obs.signs, 1.0 / (1.0 + math.e))
+    outcome = admm(Problem(loss, obs.omega, ConstraintSet(1e4, 1.0)), 1e-6, 200, None)
+    assert outcome.converged
+    assert outcome.objective == pytest.approx(loss.total(obs.signs), rel=1e-6)  # every entry at its end of the box
 
 
 @pytest.mark.parametrize("solver", ["admm", "spg"])
