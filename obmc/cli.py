@@ -1,8 +1,9 @@
 """The command line, ``python -m obmc COMMAND``.
 
-A command is one function here and one line in ``COMMANDS``. The function adds its options to a parser and returns what
-runs it; the first line of its docstring is its help. It raises ``ValueError`` or ``OSError`` on bad input: ``main``
-makes one sentence and exit code 2 of it, so that no command prints a traceback for something its user can mend.
+A command is one function, here or in ``obmc.experiments.commands``, and one line in ``COMMANDS``. The function adds its
+options to a parser and returns what runs it; the first line of its docstring is its help. It raises ``ValueError``,
+``OSError`` or ``ReleaseFailed``: ``main`` makes one sentence and exit code 2 of it, so that no command prints a traceback
+for something its user can mend.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import NoReturn
 
 from obmc.datasets import DATA_SETS, fetch
 from obmc.datasets.registry import DataSet
+from obmc.errors import ReleaseFailed
 from obmc.experiments.commands import audit, complete, release, reproduce, store, sweep
 
 Run = Callable[[argparse.Namespace], None]
@@ -85,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader has what it wanted (as in `| head`); the interpreter's own last flush would complain once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ReleaseFailed) as error:
         print(f"{parser.prog} {options.command}: {error}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:

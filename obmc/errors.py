@@ -22,9 +22,10 @@ class DataNotFoundError(FileNotFoundError):
 
 
 class ReleaseFailed(RuntimeError):
-    """A release that failed after its solver had seen the private signs.
+    """A release that failed after its mechanism had seen the private signs.
 
-    Whether it fails may depend on them, so a ledger counts it as made.
+    Whether it fails may depend on them, so a ledger counts it as made. Everything that a mechanism raises from then on
+    is this; what it raises before is a ``ValueError`` about an argument.
     """
 
 

@@ -13,13 +13,12 @@ from obmc.experiments.measures import find_measure
 from obmc.experiments.mechanisms import CLEAR, MechanismSpec
 from obmc.plan import Curve, Plan, key_of
 from obmc.privacy import Guarantee
-from obmc.privacy.guarantee import number, odds
+from obmc.privacy.guarantee import limit
 from obmc.summary import KEYS, Mean, losses
 
 # How a value of each measure is written, and half of an interval behind it.
 FORMS = {"are": ".3f", "sign_accuracy": ".1%", "auc": ".3f", "log_loss": ".3f"}
 _NAMES = {"are": "average relative error", "auc": "area under the ROC curve", "log_loss": "log-loss"}
-_MANY = math.log(1e6)
 
 
 @dataclass(frozen=True)
@@ -79,16 +78,9 @@ class Reading:
         return f", {size:.3f}{_half(self.loss, 3)} {'above' if above else 'below'} no privacy"
 
     def _odds(self) -> str:
-        total, headline = self.guarantee.total_epsilon, self.guarantee.headline
-        if math.isinf(total):
-            return (
-                f"no limit is proven on an adversary's odds about one rating's sign over the whole output ({headline})"
-            )
-        if total >= _MANY:
-            return f"an adversary's odds about one rating's sign may grow more than a million-fold ({headline})"
-        delta = self.guarantee.delta
-        saved = f", save for a probability of at most {number(delta)}" if delta > 0.0 else ""
-        return f"an adversary's odds about one rating's sign grow at most {odds(total)}-fold{saved} ({headline})"
+        total = self.guarantee.total_epsilon
+        where = " over the whole output" if math.isinf(total) else ""
+        return f"{limit(total, self.guarantee.delta)}{where} ({self.guarantee.headline})"
 
 
 def _half(mean: Mean, digits: int) -> str:

@@ -111,7 +111,8 @@ def test_the_odds_name_delta_where_there_is_one() -> None:
         rows = pd.DataFrame([row for part in plan.sweeps for row in run(part, executor)])
     (reading,) = read(plan.rows_of_metric(rows), plan, 1.0)
     assert reading.guarantee.delta == 1e-5
-    assert "at most 2.8-fold, save for a probability of at most 0.00001 (epsilon = 1, delta" in reading.sentence
+    assert "no conclusion is more than 2.8 times as likely under one sign of a rating" in reading.sentence
+    assert "plus a probability of 0.00001 (epsilon = 1, delta" in reading.sentence
 
 
 def test_what_is_made_of_rows_is_made_once_while_there_are_no_more_of_them() -> None:

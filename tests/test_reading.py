@@ -77,7 +77,7 @@ def test_no_curve_is_read_beyond_its_points() -> None:
 
 def test_a_delta_is_said_and_what_is_not_known_is_not() -> None:
     (outp,) = (reading for reading in read(ROWS, PLAN, 4.0) if reading.curve is OUTP)
-    assert ", save for a probability of at most 0.00001 (" in outp.sentence
+    assert ", plus a probability of 0.00001 (" in outp.sentence
     alone = [reading for reading in read(ROWS[ROWS["mechanism"] != "Clear"], PLAN, 4.0) if reading.curve is INP]
     assert "no privacy" not in alone[0].sentence
     assert math.isnan(alone[0].loss.value)
@@ -88,7 +88,10 @@ def test_where_nothing_or_next_to_nothing_is_promised() -> None:
     (found,) = read(rows(wide, {("OutP", 20.0): [0.5]}), wide, 20.0)
     assert "may grow more than a million-fold (epsilon = 20 for one entry fixed in advance)" in found.sentence
     nothing = obmc.Clear().guarantee(obmc.Logistic(), obmc.ConstraintSet.for_rank((9, 9)), (9, 9))
-    assert "no limit is proven on an adversary's odds" in replace(found, guarantee=nothing).sentence
+    assert (
+        "no limit is proven on what the result reveals about one rating's sign over the whole"
+        in replace(found, guarantee=nothing).sentence
+    )
 
 
 def test_accuracy_is_said_in_percent_and_points() -> None:

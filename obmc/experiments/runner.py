@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from obmc.errors import ReleaseFailed
 from obmc.experiments.draws import Draw, find_draw
 from obmc.experiments.executors import StoppedError, WorkersGoneError, open_executor, parallelism, stop_future
 from obmc.experiments.measures import MEASURES
@@ -293,7 +294,7 @@ def run_point(point: Point, draw: Draw, metrics: Sequence[str]) -> Outcome | Ref
     started = time.perf_counter()
     try:
         done, delta = _release(point, draw)
-    except ValueError as error:
+    except (ValueError, ReleaseFailed) as error:
         return Refusal(str(error))
     seconds = time.perf_counter() - started
     if isinstance(point.draw.dataset, InMemory):

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obmc.constraints import ConstraintSet
+from obmc.errors import ReleaseFailed
 from obmc.links import Link
 from obmc.losses import Loss
 from obmc.observations import Observations, Omega
@@ -25,6 +26,7 @@ from obmc.privacy.guarantee import Guarantee
 from obmc.privacy.noise import Noise, Randomness, noise_from
 from obmc.solvers import minimise
 from obmc.solvers.completion import Callback, Completion, Progress
+from obmc.solvers.lowrank import RankTooLargeError
 
 Array = NDArray[np.float64]
 
@@ -144,6 +146,8 @@ class Mechanism(ABC):
         ------
         ValueError
             Naming the argument; also for ``rng=obmc.SECURE`` where the guarantee does not allow a release.
+        ReleaseFailed
+            Where the solver fails on the data. That counts as a release: it may depend on the signs.
         """
         return self._release(obs, link, cset, noise_from(rng), SolverOptions(solver, tol, max_iter, callback))
 
@@ -151,7 +155,13 @@ class Mechanism(ABC):
         self, obs: Observations, link: Link, cset: ConstraintSet, noise: Noise, options: SolverOptions
     ) -> Release:
         statement = self._statement(link, cset, obs.shape, noise)
-        return Release(self._complete(obs, link, cset, noise, options), statement)
+        try:
+            return Release(self._complete(obs, link, cset, noise, options), statement)
+        except (RankTooLargeError, np.linalg.LinAlgError, ArithmeticError, MemoryError) as error:
+            raise ReleaseFailed(
+                f"{str(error) or type(error).__name__} Nothing is released, but that it failed may depend on the "
+                "ratings, so the attempt counts as a release."
+            ) from None
 
     def _statement(self, link: Link, cset: ConstraintSet, shape: tuple[int, int], noise: Noise) -> Guarantee:
         """The guarantee of a draw, after refusing a release that it does not allow."""

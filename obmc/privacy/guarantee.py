@@ -98,6 +98,24 @@ def odds(epsilon: float) -> str:
     return f"{math.ceil(factor * 10**decimals * (1.0 - 1e-12)) / 10**decimals:,.{decimals}f}"
 
 
+def limit(epsilon: float, delta: float = 0.0) -> str:
+    """What (eps, delta) says of one rating's sign, as a clause: P(S) <= e^eps P'(S) + delta for every set S of results.
+
+    With a delta this is no statement about odds: they may grow more than e^eps-fold, and more often than with
+    probability delta.
+    """
+    if math.isinf(epsilon):
+        return "no limit is proven on what the result reveals about one rating's sign"
+    if epsilon >= math.log(1e6):
+        return "an adversary's odds about one rating's sign may grow more than a million-fold"
+    if delta > 0.0:
+        return (
+            f"no conclusion is more than {odds(epsilon)} times as likely under one sign of a rating as under the "
+            f"other, plus a probability of {number(delta)}"
+        )
+    return f"an adversary's odds about one rating's sign grow at most {odds(epsilon)}-fold"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """The privacy statement of one release, or of a mechanism before its release.
@@ -331,20 +349,13 @@ class Guarantee:
     def _strength(self) -> str:
         if self.trust == "none":
             return "There is no limit on what the result reveals about a rating."
-        if math.isinf(self.epsilon):
-            return "No limit is proven on what the result reveals about a rating."
-        if self.epsilon >= math.log(1e6):
-            text = (
-                f"An adversary's odds about one rating could grow more than a million-fold "
-                f"(epsilon = {number(self.epsilon)}): that is no protection to speak of."
-            )
-        else:
-            text = (
-                f"An adversary's odds about one rating can grow at most {odds(self.epsilon)}-fold "
-                f"(epsilon = {number(self.epsilon)})."
-            )
-        if self.delta > 0.0:
-            text = f"{text[:-1]}, save for a probability of at most {number(self.delta)}."
+        text = limit(self.epsilon, self.delta)
+        text = text[0].upper() + text[1:]
+        if math.isfinite(self.epsilon):
+            text += f" (epsilon = {number(self.epsilon)})"
+            if self.epsilon >= math.log(1e6):
+                text += ": that is no protection to speak of"
+        text += "."
         if not self.holds:
             asked = f"What was asked for, epsilon = {number(self.claimed)}, "
             known = {

@@ -16,13 +16,16 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from obmc.errors import ReleaseFailed, check_choice, check_instance, check_integer, check_number
+from obmc.errors import check_choice, check_instance, check_integer, check_number
 from obmc.observations import Observations
 from obmc.privacy import accounting
 from obmc.privacy.guarantee import GROUPS, Guarantee, number
 from obmc.privacy.noise import check_delta, check_epsilon
 
 T = TypeVar("T")
+
+# What a draw raises about an argument or a file, before it looks at the ratings. ReleaseFailed is none of these.
+UNSPENT = (ValueError, OSError)
 
 PURE_SUM = (
     "The sum bounds what all of them together can reveal about one rating, also where later ones were chosen after "
@@ -171,21 +174,19 @@ class Ledger:
     def spend(self, guarantee: Guarantee, draw: Callable[[], T], label: str = "", time: str = "") -> T:
         """Check the budget, book, then draw.
 
-        A draw that fails has shown nothing, and its booking is taken back; save for ``ReleaseFailed``, since that it
-        failed may itself say something about the ratings.
+        A draw that is refused for an argument or a file has not looked at the ratings, and its booking is taken back.
+        After any other failure it stays, since that it failed may itself say something about them.
         """
         with self._lock:
             entry = self.book(guarantee, label, time)
             try:
                 return draw()
-            except ReleaseFailed:
-                raise
-            except BaseException:
+            except UNSPENT:
                 self.take_back(entry)
                 raise
 
     def take_back(self, entry: Entry) -> None:
-        """Undo a booking whose draw failed, so that nothing of it was shown."""
+        """Undo a booking whose draw was refused before it looked at the ratings."""
         with self._lock:
             place = next(place for place, booked in enumerate(self._entries) if booked is entry)
             del self._entries[place]

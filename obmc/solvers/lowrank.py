@@ -236,9 +236,10 @@ class Block:
     def _grow(self) -> None:
         had = self.basis.shape[1]
         if 3 * self._width * sum(self.pattern.shape) > LARGEST_FACTORS:
+            # Without the rank that was reached: it may come of private signs.
             raise RankTooLargeError(
-                f"tau = {self.tau:g} lets the solution have a rank of {had} or more, which does not fit in "
-                f"memory at {self.pattern.shape[0]} x {self.pattern.shape[1]}; choose a smaller tau (or rank)."
+                f"tau = {self.tau:g} lets the solution have a rank that does not fit in memory at "
+                f"{self.pattern.shape[0]} x {self.pattern.shape[1]}; choose a smaller tau (or rank)."
             )
         self.basis = np.hstack([self.basis, self._random(self._width)[:, had:]])
 

@@ -17,7 +17,7 @@ from obmc.experiments.jobs import BusyError, Call, duration
 from obmc.links import Gaussian, Logistic
 from obmc.privacy import BudgetExceeded, Guarantee, Ledger
 from obmc.privacy.guarantee import number
-from obmc.privacy.ledger import Entry
+from obmc.privacy.ledger import UNSPENT, Entry
 from obmc.release import (
     FILE_FORMATS,
     FORMS,
@@ -180,10 +180,17 @@ def _look(held: Held, book: Ledger) -> None:
     except ReleaseFailed as error:
         st.error(controls.as_text(str(error)))
         return
-    except (ValueError, OSError, RuntimeError) as error:
-        # Nothing of it was shown.
+    except UNSPENT as error:
         book.take_back(pending.entry)
         st.error(controls.as_text(f"Nothing was released, and nothing is spent: {error}"))
+        return
+    except RuntimeError as error:
+        # A worker that ended, say, for want of memory: how much a solver needs may depend on the ratings.
+        st.error(
+            controls.as_text(
+                f"Nothing was released: {error} Since that may depend on the ratings, it counts as a release."
+            )
+        )
         return
     held.releases.append(ReleasedRatings.of(pending.table, pending.plan, release, book))
 

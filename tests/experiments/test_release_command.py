@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -38,6 +40,36 @@ def test_a_release_with_its_ledger(capsys: pytest.CaptureFixture[str], tmp_path:
     code, said = run(capsys, "--epsilon", "1", "--budget", "9", *common)
     assert code == 2 and "--budget must be at most the 3" in said
     assert len(json.loads(book.read_text())["entries"]) == 2
+
+
+def test_releases_at_the_same_time_do_not_overlook_each_other(tmp_path: Path) -> None:
+    book = tmp_path / "ledger.json"
+    common = ("--epsilon", "1", "--scale", "1", "5", "--mechanism", "InP", "--ledger", str(book), "--budget", "3")
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "obmc", "release", SAMPLE, *common, "--output", str(tmp_path / f"{number}.zip")],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(4)
+    ]
+    said = [process.communicate()[1] for process in started]
+    assert sorted(process.returncode for process in started) == [0, 0, 0, 2]
+    assert sum("left of the budget of 3" in text for text in said) == 1
+    assert [entry["epsilon"] for entry in json.loads(book.read_text())["entries"]] == [1.0, 1.0, 1.0]
+    assert len(list(tmp_path.glob("*.zip"))) == 3
+
+
+def test_a_release_that_fails_on_the_ratings_is_said_in_a_sentence_and_stays_in_the_ledger(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("obmc.mechanisms.output.RIDGE_GAP", 1e-17)
+    book = tmp_path / "ledger.json"
+    common = ("--scale", "1", "5", "--mechanism", "OutP:ridge=1,delta=1e-5", "--ledger", str(book))
+    code, said = run(capsys, "--epsilon", "1", *common, "--output", str(tmp_path / "mine.zip"))
+    assert code == 2 and "counts as a release" in said and "Traceback" not in said
+    assert [entry["epsilon"] for entry in json.loads(book.read_text())["entries"]] == [1.0]
+    assert not (tmp_path / "mine.zip").exists()
 
 
 def test_named_entries(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

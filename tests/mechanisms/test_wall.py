@@ -9,11 +9,13 @@ import pytest
 from mechanism_doubles import ChosenFlips, ChosenNoise
 
 import obmc
+from obmc.errors import ReleaseFailed
 from obmc.mechanisms import gradient as grap
 from obmc.mechanisms.base import LocalMechanism, SolverOptions
 from obmc.mechanisms.gradient import GradientOracle, OracleExhausted
 from obmc.privacy import noise as noise_module
 from obmc.privacy.noise import noise_from
+from obmc.solvers import lowrank
 from obmc.solvers.iterates import DenseIterate
 
 LINKS = {"logistic": obmc.Logistic(), "gaussian": obmc.Gaussian(0.8)}
@@ -353,3 +355,29 @@ class TestSecure:
     def test_bad_rng(self, data, wrong):
         with pytest.raises(ValueError, match="rng must be"):
             obmc.InputPerturbation(epsilon=1.0).release(data, LINKS["logistic"], CSET, rng=wrong)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [obmc.OutputPerturbation(epsilon=1.0, entries=((0, 1),)), obmc.InputPerturbation(epsilon=1.0)],
+    ids=["OutP", "InP"],
+)
+def test_a_solver_that_fails_on_the_signs_is_no_free_answer(mechanism, monkeypatch):
+    """Whether the rank fits depends on the signs: the failure is a release, and its message holds no number of them."""
+    obs = observations(shape=(40, 40), ratio=0.9)
+    cset = obmc.ConstraintSet(tau=2000.0, alpha=1.0)
+    monkeypatch.setattr(lowrank, "LARGEST_FACTORS", 1)
+    told = set()
+    for data in (obs, opposite(obs), observations(1, (40, 40), 0.9)):
+        book = obmc.Ledger("ratings", [len(data)])
+        statement = mechanism.guarantee(LINKS["logistic"], cset, data.shape)
+        with pytest.raises(ReleaseFailed, match="counts as a release") as caught:
+            book.spend(
+                statement,
+                lambda data=data: mechanism.release(
+                    data, LINKS["logistic"], cset, rng=obmc.SECURE, solver="factored", max_iter=50
+                ),
+            )
+        assert book.epsilon == 1.0
+        told.add(str(caught.value))
+    assert len(told) == 1

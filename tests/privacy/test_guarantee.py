@@ -4,10 +4,12 @@ import json
 import math
 
 import pytest
+from scipy.stats import norm
 
 from obmc.privacy import Guarantee
 from obmc.privacy import guarantee as words
-from obmc.privacy.accounting import gaussian_epsilon, rr_user_epsilon
+from obmc.privacy.accounting import gaussian_epsilon, gaussian_multiplier, rr_user_epsilon
+from obmc.privacy.guarantee import limit
 
 
 def make(**changes):
@@ -86,7 +88,7 @@ class TestLogic:
 class TestWords:
     def test_student_text_has_odds_unit_trust_and_person(self):
         text = make().explain()
-        assert "odds about one rating can grow at most 7.4-fold" in text
+        assert "odds about one rating's sign grow at most 7.4-fold" in text
         assert "one rating's sign; who rated what is public" in text
         assert "not even the computer" in text
         assert "20 for 10 ratings" in text
@@ -119,7 +121,7 @@ class TestWords:
 
     def test_nothing_proven_is_said_as_that(self):
         open_ = make(epsilon=math.inf, status="open")
-        assert "No limit is proven on what the result reveals about a rating." in open_.explain()
+        assert "No limit is proven on what the result reveals about one rating's sign." in open_.explain()
         assert open_.user_epsilon(3) == open_.user_epsilon(3, 1e-5) == math.inf
 
     def test_no_privacy(self):
@@ -195,8 +197,21 @@ def test_delta_is_named_where_there_is_one_and_nowhere_else(audience):
         statement = make(**changes)
         return " ".join([statement.headline, *(text for _, text in statement.sentences(audience))])
 
-    for sign in (r"\delta = ", "delta = ", "save for a probability"):
+    for sign in (r"\delta = ", "delta = ", "plus a probability of 0.00001"):
         assert sign not in said()
     assert "delta = 0.00001" in said(delta=1e-5)
     assert (r"\delta = " in said(delta=1e-5)) == (audience == "expert")
-    assert ("save for a probability" in said(delta=1e-5)) == (audience == "student")
+    assert ("plus a probability of 0.00001" in said(delta=1e-5)) == (audience == "student")
+
+
+def test_with_a_delta_no_limit_of_odds_is_claimed_since_noise_breaks_it_more_often_than_delta():
+    """The Gaussian mechanism at its multiplier s: P(loss > eps) = Q(eps s - 1/(2s)), many times delta."""
+    for epsilon in (0.5, 1.0, 4.0, 10.0):
+        multiplier = gaussian_multiplier(epsilon, 1e-5)
+        beyond = norm.sf(epsilon * multiplier - 0.5 / multiplier)
+        assert beyond > 3.0 * 1e-5
+        assert "odds" not in limit(epsilon, 1e-5)
+        # What is said instead: P(S) - e^eps P'(S) is largest on the set where the loss is above eps.
+        excess = beyond - math.exp(epsilon) * norm.sf(epsilon * multiplier + 0.5 / multiplier)
+        assert excess == pytest.approx(1e-5, rel=1e-4)
+    assert limit(0.5) == "an adversary's odds about one rating's sign grow at most 1.65-fold"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import obmc
+from obmc.errors import ReleaseFailed
 from obmc.privacy import BudgetExceeded, Guarantee, Ledger
 from obmc.privacy.accounting import gaussian_epsilon, rr_user_epsilon, users_epsilon
 
@@ -78,11 +79,19 @@ class TestBooking:
         assert drawn == []
         assert book.epsilon == 0.0
 
-    def test_a_draw_that_fails_costs_nothing(self):
+    @pytest.mark.parametrize("error", [ValueError, OSError])
+    def test_a_draw_that_is_refused_costs_nothing(self, error):
         book = ledger()
-        with pytest.raises(RuntimeError):
-            book.spend(guarantee(), lambda: (_ for _ in ()).throw(RuntimeError("no")))
+        with pytest.raises(error):
+            book.spend(guarantee(), lambda: (_ for _ in ()).throw(error("no")))
         assert book.entries == ()
+
+    @pytest.mark.parametrize("error", [RuntimeError, MemoryError, ReleaseFailed, ZeroDivisionError])
+    def test_a_draw_that_fails_may_have_said_something_and_costs_what_it_would_have(self, error):
+        book = ledger()
+        with pytest.raises(error):
+            book.spend(guarantee(), lambda: (_ for _ in ()).throw(error("no")))
+        assert book.epsilon == guarantee().epsilon
 
     def test_two_thresholds_of_one_table_add_up(self):
         table = obmc.Observations([0, 0, 1], [0, 1, 1], [1, -1, 1], (2, 2))

@@ -7,20 +7,21 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from obmc.constraints import ConstraintSet
 from obmc.datasets.ratings_file import read_ratings
 from obmc.datasets.ratings_table import RatingsTable
-from obmc.errors import RatingsError, ReleaseFailed, check_integer, check_number
+from obmc.errors import RatingsError, check_integer, check_number
 from obmc.experiments.commands.console import check_apart, check_folder
 from obmc.experiments.commands.sweep import parse_mechanism
 from obmc.experiments.mechanisms import MAJORITY, MechanismSpec
 from obmc.experiments.runner import one_blas_thread
 from obmc.links import LINKS
-from obmc.privacy.guarantee import number
+from obmc.privacy.guarantee import Guarantee, number
 from obmc.privacy.ledger import Ledger
 from obmc.release import (
     ALONE,
@@ -84,37 +85,71 @@ def release(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], N
         table = _read(options)
         plan = _plan(options, table, threshold, scale)
         guarantee = plan.check((table.n_users, table.n_items))
-        ledger = _ledger(options, table)
-
-        def drawn() -> tuple[ReleasedRatings, bytes]:
-            with one_blas_thread():
-                released = draw(table, plan)
-            made = ReleasedRatings.of(table, plan, released, None if options.ledger is None else ledger)
-            return made, made.bundle(options.what, options.top, options.format)
-
-        before = ledger.to_dict()
-        label = f"{MechanismSpec.of(plan.mechanism).label}, threshold {threshold:g}"
-        try:
-            made, packed = ledger.spend(guarantee, drawn, label, now())
-        except ReleaseFailed:
-            if options.ledger is not None:
-                _write(Path(options.ledger), (json.dumps(ledger.to_dict(), indent=2) + "\n").encode())
-            raise
-        # The booking is on disk before the release is: a crash between them costs privacy that is counted.
-        if options.ledger is not None:
-            _write(Path(options.ledger), (json.dumps(ledger.to_dict(), indent=2) + "\n").encode())
-        try:
-            _write(target, packed)
-        except OSError:
-            if options.ledger is not None:
-                _write(Path(options.ledger), (json.dumps(before, indent=2) + "\n").encode())
-            raise
+        with _alone(options.ledger):
+            made = _spend(options, table, plan, guarantee, target)
         print(f"{target}: {guarantee.headline}. {guarantee.unit[0].upper()}{guarantee.unit[1:]}.", file=sys.stderr)
-        told = f"{ALONE} --ledger FILE.json keeps count." if options.ledger is None else ledger.statement
-        for text in filter(None, (made.warning, told)):
+        for text in filter(None, made):
             print(text, file=sys.stderr)
 
     return run
+
+
+def _spend(
+    options: argparse.Namespace, table: RatingsTable, plan: ReleasePlan, guarantee: Guarantee, target: Path
+) -> tuple[str, str]:
+    """Book, draw and write; what there is to say of the release, and of all of them together."""
+    ledger = _ledger(options, table)
+    before = ledger.to_dict()
+
+    def keep(statement: dict[str, Any]) -> None:
+        if options.ledger is not None:
+            _write(Path(options.ledger), (json.dumps(statement, indent=2) + "\n").encode())
+
+    def drawn() -> tuple[ReleasedRatings, bytes]:
+        with one_blas_thread():
+            released = draw(table, plan)
+        made = ReleasedRatings.of(table, plan, released, None if options.ledger is None else ledger)
+        return made, made.bundle(options.what, options.top, options.format)
+
+    label = f"{MechanismSpec.of(plan.mechanism).label}, threshold {plan.threshold:g}"
+    try:
+        made, packed = ledger.spend(guarantee, drawn, label, now())
+    except Exception:
+        # What failed after it had seen the ratings stays booked.
+        if ledger.to_dict() != before:
+            keep(ledger.to_dict())
+        raise
+    # The booking is on disk before the release is: a crash between them costs privacy that is counted.
+    keep(ledger.to_dict())
+    try:
+        _write(target, packed)
+    except OSError:
+        keep(before)
+        raise
+    return made.warning, f"{ALONE} --ledger FILE.json keeps count." if options.ledger is None else ledger.statement
+
+
+@contextmanager
+def _alone(ledger: str | None) -> Iterator[None]:
+    """Be the only release on this ledger from its reading to its writing, so that no two overlook each other.
+
+    The lock is the system's, on a file beside the ledger: it ends with the process, however that ends.
+    """
+    if ledger is None:
+        yield
+        return
+    path = Path(ledger)
+    check_folder(path.parent)
+    with path.with_name(f".{path.name}.lock").open("ab") as file:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _target(path: str) -> Path:
