@@ -2,8 +2,8 @@
 
 A command is one function, here or in ``obmc.experiments.commands``, and one line in ``COMMANDS``. The function adds its
 options to a parser and returns what runs it; the first line of its docstring is its help. It raises ``ValueError``,
-``OSError`` or ``ReleaseFailed``: ``main`` makes one sentence and exit code 2 of it, so that no command prints a traceback
-for something its user can mend.
+``OSError`` or ``ReleaseFailed``: ``main`` makes one sentence and exit code 2 of it, so that no command prints a
+traceback for something its user can mend.
 """
 
 from __future__ import annotations
