@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from obmc.datasets.registry import DATA_SETS
 from obmc.errors import check_choice, check_integer, check_number
 
 
@@ -95,7 +96,7 @@ REPETITIONS = Range("repetitions", 3, 100, 40, 1, whole=True)
 RATIO_REPETITIONS = Range("repetitions", 3, 100, 10, 1, whole=True)
 POINTS = Range("points", 2, 21, 21, 1, whole=True)
 
-DATA = Choice("data", ("synthetic", "ml-100k", "rc"))
+DATA = Choice("data", ("synthetic", *DATA_SETS))
 LINK = Choice("noise model", ("logistic", "gaussian"))
 
 # What a logarithmic slider stops at: round numbers, about 25 % apart.

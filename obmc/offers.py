@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from obmc.datasets.registry import DATA_SETS
 from obmc.errors import check_choice
 from obmc.experiments.mechanisms import CLEAR, MechanismSpec
 
 # The first is the default.
 CALIBRATIONS = ("rigorous", "paper")
 # What the pages call the data sets, noise models and calibrations.
-DATA_TITLES = {"synthetic": "Synthetic", "ml-100k": "MovieLens-100K", "rc": "Restaurants"}
+DATA_TITLES = {"synthetic": "Synthetic", **{name: row.label for name, row in DATA_SETS.items()}}
 NOISE_TITLES = {"logistic": "Logistic", "gaussian": "Gaussian"}
 CALIBRATION_TITLES = {"rigorous": "Rigorous", "paper": "Paper"}
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from obmc import limits, metrics
 from obmc.constraints import nuclear_norm
 from obmc.datasets import RatedItems, load
+from obmc.datasets.registry import splits_at_random
 from obmc.experiments.draws import Draw, find_draw
 from obmc.experiments.measures import MEASURES, Measure
 from obmc.experiments.mechanisms import CLEAR, MechanismSpec
@@ -33,7 +34,6 @@ _CLEAR = MechanismSpec(CLEAR)
 # Relative gap of one run that a person waits for; curves have the solver's own. On real data the test set's sampling
 # error is far above what the smaller one would change.
 _TOLERANCE_REAL = 1e-3
-_ONE_SPLIT = ("ml-100k",)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Setting:
     @property
     def has_one_split(self) -> bool:
         """Whether all draws of the whole data set are the same: only noise differs between them."""
-        return self.data in _ONE_SPLIT
+        return self.data != SYNTHETIC and not splits_at_random(self.data)
 
     @lazy_property
     def point(self) -> Point:

@@ -52,5 +52,5 @@ def empty_data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("OBMC_DATA_HOME", str(home))
     # A process keeps the draws it used last; with another data home they would stand for data that are not there.
     draws._kept.cache_clear()
-    draws._movielens.cache_clear()
+    draws._published.cache_clear()
     return home

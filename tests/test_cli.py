@@ -24,6 +24,9 @@ def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     row = DataSet(
         name="toy",
         title="Toy data",
+        label="Toy",
+        noun=("toy", "toys"),
+        shape=(1, 1),
         summary="one rating",
         page="https://toy.invalid",
         address="https://toy.invalid/toy.zip",

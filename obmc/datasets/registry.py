@@ -1,13 +1,14 @@
 """The real data sets as one table: what they are called, where they come from and how a copy is known to be right.
 
-Fetching, the readers, the command line's help and data/README.md all follow this table; a further data set is a row
-here, a reader function, and a section there.
+Fetching, the readers, sweeps, the command line, the pages and data/README.md all follow this table; a further data set
+is a row here, a reader function, and a section there.
 """
 
 from __future__ import annotations
 
 import csv
 import hashlib
+import inspect
 import io
 import os
 from collections.abc import Callable
@@ -68,13 +69,17 @@ class DataFile:
 class DataSet:
     """A row of the table.
 
-    ``name`` is also the folder in the data home. ``reader`` is "module:function" of the function that reads it, which
+    ``name`` is also the folder in the data home, ``label`` what pages and charts call it, ``noun`` one of its items and
+    several, ``shape`` the size of its matrix. ``reader`` is "module:function" of the function that reads it, which
     takes the data home as its first argument. ``archive_sha256`` is None where the publisher's archive has no known
     checksum and only the content is checked. ``max_bytes`` bounds the archive and what is unpacked from it.
     """
 
     name: str
     title: str
+    label: str
+    noun: tuple[str, str]
+    shape: tuple[int, int]
     summary: str
     page: str
     address: str
@@ -123,6 +128,9 @@ DATA_SETS: dict[str, DataSet] = {
         DataSet(
             name="ml-100k",
             title="MovieLens 100K",
+            label="MovieLens-100K",
+            noun=("film", "films"),
+            shape=(943, 1682),
             summary="100,000 ratings from 1 to 5 that 943 people gave 1,682 films",
             page="https://grouplens.org/datasets/movielens/100k/",
             address="https://files.grouplens.org/datasets/movielens/ml-100k.zip",
@@ -148,6 +156,9 @@ DATA_SETS: dict[str, DataSet] = {
         DataSet(
             name="rc",
             title="Restaurant and consumer data",
+            label="Restaurants",
+            noun=("restaurant", "restaurants"),
+            shape=(138, 130),
             summary="1,161 ratings from 0 to 2 that 138 people gave 130 restaurants",
             page="https://archive.ics.uci.edu/dataset/232/restaurant+consumer+data",
             address="https://archive.ics.uci.edu/ml/machine-learning-databases/00232/RCdata.zip",
@@ -208,10 +219,25 @@ def locate(name: str, data_home: str | os.PathLike[str] | None = None) -> Path:
     return folder
 
 
-def load(name: str, data_home: str | os.PathLike[str] | None = None) -> RatedItems:
-    """Read a data set of the table by its reader, with the reader's own defaults.
+def load(name: str, data_home: str | os.PathLike[str] | None = None, **split: int) -> RatedItems:
+    """Read a data set of the table by its reader.
+
+    ``split``: which training and test part, as the reader calls it: ``rng`` the seed of a random one, ``fold`` the
+    number of a published one. What the reader has no argument for is left out.
 
     Raises ``ValueError`` for an unknown name and ``DataNotFoundError`` if the data are not on this machine.
     """
-    module, _, function = find_data_set(name).reader.partition(":")
-    return getattr(import_module(module), function)(data_home)
+    read = _reader(find_data_set(name))
+    known = inspect.signature(read).parameters
+    return read(data_home, **{argument: value for argument, value in split.items() if argument in known})
+
+
+def splits_at_random(name: str) -> bool:
+    """Whether the data set's training and test part are drawn anew for every seed."""
+    return "rng" in inspect.signature(_reader(find_data_set(name))).parameters
+
+
+def _reader(row: DataSet) -> Callable[..., RatedItems]:
+    module, _, function = row.reader.partition(":")
+    found: Callable[..., RatedItems] = getattr(import_module(module), function)
+    return found

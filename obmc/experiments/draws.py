@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from obmc.datasets.movielens import movielens_100k
-from obmc.datasets.registry import RatedItems
-from obmc.datasets.restaurant import restaurant
+from obmc.datasets.registry import RatedItems, load, splits_at_random
 from obmc.datasets.synthetic import synthetic
 from obmc.experiments.seeds import data_seed, side_seed
 from obmc.experiments.sweep import SYNTHETIC, DrawSpec, InMemory
@@ -47,7 +45,8 @@ class Draw:
         if isinstance(spec.dataset, InMemory):
             self.train, self._held_out, self.truth = spec.dataset.train, spec.dataset.test, spec.dataset.truth
         else:
-            data = restaurant(rng=rng) if spec.dataset == "rc" else _movielens(spec.fold)
+            at_random = splits_at_random(spec.dataset)
+            data = load(spec.dataset, rng=rng) if at_random else _published(spec.dataset, spec.fold)
             self.train, self._held_out = data.train, data.test
         if spec.ratio < 1.0:
             self.train = _share(self.train, spec.ratio, side_seed("share", spec.seed, spec.repetition))
@@ -85,8 +84,8 @@ def _kept(spec: DrawSpec) -> Draw:
 
 
 @lru_cache(maxsize=1)
-def _movielens(fold: int) -> RatedItems:
-    return movielens_100k(fold=fold)
+def _published(name: str, fold: int) -> RatedItems:
+    return load(name, fold=fold)
 
 
 def _share(train: Observations, ratio: float, seed: int) -> Observations:

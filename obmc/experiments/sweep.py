@@ -33,7 +33,6 @@ DATASETS = (SYNTHETIC, *DATA_SETS)
 EPSILON_LIMITS = (1e-3, 1e3)
 MAX_POINTS = 200_000
 _SHAPE = (100, 100)
-_SHAPES = {"ml-100k": (943, 1682), "rc": (138, 130)}
 _RATIO = 0.15
 
 
@@ -249,7 +248,7 @@ class Sweep:
 
     def _check_shape(self, shape: Any) -> tuple[int, int]:
         if self.dataset != SYNTHETIC:
-            own = self.dataset.train.shape if isinstance(self.dataset, InMemory) else _SHAPES[self.dataset]
+            own = self.dataset.train.shape if isinstance(self.dataset, InMemory) else DATA_SETS[self.dataset].shape
             if shape is not None and tuple(shape) != own:
                 raise ValueError(f"shape must be {own} with this dataset, or left out, got {shape!r}.")
             return own

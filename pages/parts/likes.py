@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from obmc.datasets.registry import find_data_set
 from obmc.single import Problem, Run
 from pages.parts import address, tables
 from pages.parts.address import Control
@@ -11,13 +12,12 @@ from pages.parts.address import Control
 COUNT = 10
 # Which users there are depends on the data.
 USER = Control("user", "User", "", str)
-NOUNS = {"ml-100k": ("film", "films"), "rc": ("restaurant", "restaurants")}
 
 
 def show(problem: Problem, run: Run) -> None:
     """Choose a user; the items not rated in training that the estimate puts first, with their probabilities."""
     assert problem.rated is not None
-    one, many = NOUNS[run.setting.data]
+    one, many = find_data_set(run.setting.data).noun
     users = {name: row for row, name in enumerate(problem.rated.users["user"].astype(str))}
     if st.session_state.get(USER.key) not in users:
         # Of other data.

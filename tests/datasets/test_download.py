@@ -86,6 +86,9 @@ def toy(server: Server, monkeypatch: pytest.MonkeyPatch) -> DataSet:
     row = DataSet(
         name="toy",
         title="Toy data",
+        label="Toy",
+        noun=("toy", "toys"),
+        shape=(1, 1),
         summary="two ratings, often",
         page="https://example.org",
         address=server.address,

@@ -185,7 +185,7 @@ def _is_refused(setting: Setting) -> bool:
 @pytest.fixture
 def no_data(empty_data_home: Path) -> Iterator[Path]:
     """A machine without the real data sets; what was read of them before is forgotten, and again afterwards."""
-    kept = (single._titles, draws._kept, draws._movielens)
+    kept = (single._titles, draws._kept, draws._published)
     for cache in kept:
         cache.cache_clear()
     yield empty_data_home
