@@ -8,7 +8,8 @@ Three kinds, which belong on different axes:
   for any two matrices of the box: at the size of the paper's experiments the former is above the latter, and empty;
 - exact terms: output noise adds 8 alpha^2 / eps^2 to the mean squared error in expectation.
 
-The paper's own statements differ; where they do not hold as printed, what is here replaces them (theory section 5).
+The paper's own statements differ; where they do not hold as printed, what is here replaces them (docs/mathematics.md,
+Error bounds).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class ConstraintSet:
     alpha
         Bound of the infinity norm, above 0; None for the nuclear norm alone.
 
-    Source: paper, equation (3) and section 3.1.
+    Source: paper, equation (2) and section 3.2.
     """
 
     tau: float
@@ -69,7 +69,7 @@ class ConstraintSet:
         """The Euclidean projection on C, the intersection of ball and box, with relative residuals below ``tol``.
 
         Returns a matrix within the box and within the ball up to ``tol``. ``ValueError`` for a matrix with entries that
-        are not finite numbers and for a ``tol`` outside (0, 1). Source: theory section 2.
+        are not finite numbers and for a ``tol`` outside (0, 1). Source: docs/mathematics.md, Solvers.
         """
         matrix = check_numbers("matrix", matrix, dimensions=2)
         check_number("tol", tol, low=0.0, high=1.0, open_low=True, open_high=True)

@@ -133,7 +133,7 @@ class Link(Protocol):
 class Logistic(Link):
     """h(x) = 1 / (1 + e^-x).
 
-    All functions are finite and accurate for x in [-300, 300] at least. Source: paper, section 3.1.
+    All functions are finite and accurate for x in [-300, 300] at least. Source: paper, section 3.2.
     """
 
     @property
@@ -243,7 +243,7 @@ class Gaussian(Link):
     sigma
         Standard deviation of the noise, above 0, in the unit of the matrix.
 
-    All functions are finite and accurate for x / sigma in [-300, 300] at least. Source: paper, section 3.1.
+    All functions are finite and accurate for x / sigma in [-300, 300] at least. Source: paper, section 3.2.
     """
 
     sigma: float = 1.0

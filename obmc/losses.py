@@ -81,7 +81,7 @@ class Matching:
     labels
         Real labels z, shape (n,).
 
-    Source: theory sections 4.1 and 4.2; Natarajan et al. 2013 for unbiased labels.
+    Source: docs/mathematics.md, Losses; Natarajan et al. 2013 for unbiased labels.
     """
 
     link: Link
@@ -148,7 +148,7 @@ class Likelihood:
     tilt
         t, shape (n,); None for no linear term.
 
-    Source: paper, section 3.1 and appendix (objective perturbation).
+    Source: paper, section 3.2 and appendix (objective perturbation).
     """
 
     link: Link
@@ -224,7 +224,7 @@ class FlippedLikelihood:
     flip
         p in [0, 1/2).
 
-    Source: paper, section 4.1; theory section 4.1 for where it is convex.
+    Source: paper, section 4.1; docs/mathematics.md, Losses, for where it is convex.
     """
 
     link: Link

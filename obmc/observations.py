@@ -68,7 +68,7 @@ class Observations:
     ValueError
         Naming the argument: wrong lengths, an index out of range, a sign other than +-1, a pair twice, no entry.
 
-    Source: paper, section 3.1.
+    Source: paper, section 3.2.
     """
 
     rows: NDArray[np.int32]

@@ -1,7 +1,7 @@
 """How much structure noised labels support: the radius and the effects' ridge, chosen by data already protected.
 
 All of this is post-processing of a noised view and costs no privacy. It matters more than the estimator: at the
-paper's radius the completion of noised signs is worse than zeros wherever the signs carry little (theory section 8).
+paper's radius the completion of noised signs is worse than zeros wherever the signs carry little (docs/inp-plus.md).
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def cross_validated(
     step
         Called with a count after every fold; returning False stops the search at what is known then.
 
-    Source: theory section 8.
+    Source: docs/inp-plus.md.
     """
     n = loss.n
     number = min(folds or (FOLDS if n <= LARGE else FOLDS_OF_LARGE), n)
@@ -352,7 +352,7 @@ def by_rule(
     upper bound s^2 = 1/4 + v with nothing fitted to the noise makes the norm a fifth larger on ML-100K at epsilon = 4,
     and then next to no radius is left.)
 
-    Parameters as for ``cross_validated``; ``rng`` draws the random signs. Source: theory section 8.
+    Parameters as for ``cross_validated``; ``rng`` draws the random signs. Source: docs/inp-plus.md.
     """
     ridge = ridge_by_moments(loss, omega, variance)
     if not low_rank:

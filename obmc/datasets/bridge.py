@@ -35,7 +35,7 @@ def bridge(size: int = 20, alpha: float = 1.0) -> Bridge:
     alpha
         The bound of the box, above 0.
 
-    Source: theory section 4.4.
+    Source: docs/mathematics.md, Output perturbation.
     """
     d = check_integer("size", size, low=2, high=2_000)
     if d % 2:

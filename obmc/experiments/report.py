@@ -15,7 +15,7 @@ import pandas as pd
 from obmc.experiments.figures import TABLE, choices, figures
 from obmc.experiments.inverse import smallest_epsilon
 from obmc.experiments.measures import find_measure
-from obmc.experiments.statements import FAILS, HOLDS, NOT_COMPUTED, OPEN, VERDICTS, Check, Statement, judge
+from obmc.experiments.statements import FAILS, HOLDS, OPEN, VERDICTS, Check, Statement, judge
 from obmc.experiments.sweep import RESULTS_VERSION
 from obmc.summary import summarise
 
@@ -35,7 +35,8 @@ class Report:
     statements
         With their verdicts.
     tables
-        The figures' means by figure: a row for each series, a column for each of ``EPSILONS``.
+        The figures' means by figure: a row for each series, a column for each of ``EPSILONS``, or for the ends and the
+        middle of the figure's own epsilons.
     choices
         What the unprinted choices change, in the same form.
     needed
@@ -95,9 +96,11 @@ def _means(table: pd.DataFrame) -> pd.DataFrame:
     found.insert(0, "series", [series_of(row.mechanism, row.calibration, row.options) for row in found.itertuples()])
     form = _form(str(found["metric"].iloc[0]))
     lines = []
+    computed = sorted(found.loc[np.isfinite(found["epsilon"]), "epsilon"].unique())
+    epsilons = EPSILONS if set(EPSILONS) <= set(computed) else (computed[0], computed[len(computed) // 2], computed[-1])
     for series, part in found.groupby("series", sort=False):
         line: dict[str, Any] = {"series": series}
-        for epsilon in EPSILONS:
+        for epsilon in epsilons:
             # What has no epsilon stands in every column.
             here = part[part["epsilon"].isin((epsilon, math.inf))]
             line[f"epsilon {epsilon:g}"] = _cell(here.iloc[0], form) if len(here) else ""
@@ -120,7 +123,8 @@ def _ratio_means(table: pd.DataFrame) -> pd.DataFrame:
     for (mechanism, calibration, options, epsilon), part in found.groupby(
         ["mechanism", "calibration", "options", "epsilon"], sort=False
     ):
-        line = {"series": series_of(mechanism, calibration, options), "epsilon": _number(epsilon)}
+        level = "none" if math.isinf(epsilon) else f"{epsilon:g}"
+        line = {"series": series_of(mechanism, calibration, options), "epsilon": level}
         for ratio in (ratios[0], ratios[len(ratios) // 2], ratios[-1]):
             here = part[part["ratio"] == ratio]
             line[f"{100 * ratio:g} % observed"] = _cell(here.iloc[0], form) if len(here) else ""
@@ -173,8 +177,14 @@ def _needed(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         if clear.empty:
             continue
         within = NEAR[metric] * (float(clear["value"].mean()) if metric == "are" else 1.0)
-        keys = first[np.isfinite(first["epsilon"])][["mechanism", "calibration", "options"]].drop_duplicates()
+        private = first[np.isfinite(first["epsilon"])]
+        keys = private[["mechanism", "calibration", "options"]].drop_duplicates()
+        counts = private.groupby(["mechanism", "calibration", "options"])["epsilon"].nunique()
+        whole = set(counts[counts == private["epsilon"].nunique()].index)
         for mechanism, calibration, options in keys.itertuples(index=False):
+            # Of a curve that is not whole the smallest epsilon is not known.
+            if (mechanism, calibration, options) not in whole:
+                continue
             found = smallest_epsilon(
                 first, mechanism, within, options=options, calibration=calibration, resamples=500, rng=0
             )
@@ -273,18 +283,18 @@ def markdown(report: Report) -> str:
         "",
         "*One-Bit Matrix Completion with Differential Privacy* (Li, Wei, Huang, Mao, Wang) draws conclusions from",
         "its Figures 1 to 5. Here each of them is put to the same experiments, computed again with the paper's",
-        "settings and numbers of draws. Made by `python -m obmc reproduce --report`; every verdict is computed from",
-        f"the rows in `data/results/` (version {RESULTS_VERSION}), which `python -m obmc reproduce` makes again from",
-        "their seeds.",
+        "settings and, but for what the last section lists, its numbers of draws. Made by",
+        "`python -m obmc reproduce --report`; every verdict is computed from the rows in `data/results/` (version",
+        f"{RESULTS_VERSION}), which `python -m obmc reproduce` makes again from their seeds.",
         "",
         f"Of {len(report.statements)} statements: {counts}.",
         "",
         "A statement is a list of checks: one number about one curve, with its 95 % interval over the draws (Student's",
         "law, draws paired), and the range that it has to lie in. A check is met where the whole interval lies in the",
-        "range, missed where it lies outside, and open where it lies across an end. All checks met: *holds*; some:",
-        "*holds in part*; none: *does not hold*, or *open* where no interval decides. The mechanisms are those of the",
-        "paper at its own calibration. On ML-100K all draws share the published split, so that an interval there says",
-        "what other noise would give, not what other ratings would.",
+        "range, missed where it lies outside, and open where it lies across an end. All checks met: *holds*; some, or",
+        "all of those that were computed: *holds in part*; none: *does not hold*, or *open* where no interval decides.",
+        "The mechanisms are those of the paper at its own calibration. On ML-100K all draws share the published split,",
+        "so that an interval there says what other noise would give, not what other ratings would.",
         "",
         "| statement | figures | verdict | met | missed | open |",
         "|---|---|---|---|---|---|",
@@ -298,8 +308,10 @@ def markdown(report: Report) -> str:
     lines += ["", "## Statement by statement"]
     for found in report.statements:
         lines += ["", f"### {found.claim}", "", f"**{found.verdict.capitalize()}.** Judged by: {found.rule}"]
-        if found.verdict not in (HOLDS, NOT_COMPUTED):
+        if found.counts[FAILS] or found.counts[OPEN]:
             lines += ["", f"Why: {found.why}"]
+        if found.missing:
+            lines += ["", f"Not computed: {', '.join(found.missing)}."]
         if found.checks:
             lines += ["", *_table(pd.DataFrame([check_line(check) for check in found.checks]))]
         if found.projected:

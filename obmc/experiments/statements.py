@@ -103,6 +103,8 @@ class Statement:
         The same with OutP's matrix projected on the constraint set after the noise; not part of the verdict.
     why
         The reason where it does not hold, or not for all.
+    missing
+        The curves that it is about and that were not computed, as "2a GraP": without them it holds in part at most.
     """
 
     key: str
@@ -112,6 +114,7 @@ class Statement:
     checks: tuple[Check, ...]
     projected: tuple[Check, ...]
     why: str
+    missing: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -119,7 +122,7 @@ class Statement:
         outcomes = {check.outcome for check in self.checks}
         if not outcomes:
             return NOT_COMPUTED
-        if outcomes == {HOLDS}:
+        if outcomes == {HOLDS} and not self.missing:
             return HOLDS
         if HOLDS in outcomes:
             return IN_PART
@@ -386,6 +389,12 @@ class _Rule:
     checks: Callable[[_Maker], Iterator[Check]]
     why: str
 
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """The mechanisms whose curves it needs: its own, and those that they are compared with."""
+        others = THREE if self.checks in (_worst, _comparable, _best, _inferior) else ()
+        return tuple(dict.fromkeys((*self.mechanisms, *others)))
+
 
 _RAW_OUTP = (
     "OutP as the paper describes it adds Laplace noise to every entry of the finished matrix and leaves it there: that "
@@ -580,7 +589,10 @@ def judge(tables: Tables) -> list[Statement]:
             projected = [
                 check for where in _each(figures, (PROJECTED,)) for check in rule.checks(_Maker(curves, *where))
             ]
+        missing = tuple(
+            f"{figure} {name}" for figure, name in _each(rule.figures, rule.curves) if not curves.epsilons(figure, name)
+        )
         found.append(
-            Statement(rule.key, rule.figures, rule.claim, rule.rule, tuple(checks), tuple(projected), rule.why)
+            Statement(rule.key, rule.figures, rule.claim, rule.rule, tuple(checks), tuple(projected), rule.why, missing)
         )
     return found

@@ -29,7 +29,7 @@ class Clear(Mechanism):
         False: the paper's estimator. True: the unprotected counterpart of InP+, with user and item effects, a radius
         and a ridge chosen by cross-validation on the true signs, and the same loss.
 
-    Source: paper, section 5 (Clear); theory section 8 for the effects.
+    Source: paper, section 5 (Clear); docs/inp-plus.md for the effects.
     """
 
     effects: bool = False

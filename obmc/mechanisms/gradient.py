@@ -141,7 +141,7 @@ class GradientPerturbation(Mechanism):
         ``step_length``), the mean of the iterates.
         Both start at zero, and neither has a line search or a stopping rule: those would look at the data.
 
-    Source: paper, section 4.3, Algorithm 2; Balle and Wang 2018.
+    Source: paper, section 4.3, Algorithm 3; Balle and Wang 2018.
     """
 
     epsilon: float

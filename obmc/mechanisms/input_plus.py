@@ -48,7 +48,7 @@ class InputPerturbationPlus(LocalMechanism):
         standard errors; or "rule", in half the time: the ridge by the spread of row and column means, and the radius
         whose remaining gradient looks like noise alone.
 
-    Source: theory section 8.
+    Source: docs/inp-plus.md.
     """
 
     epsilon: float

@@ -9,7 +9,7 @@ P(event | other) + delta, so
 
 with the stated confidence, whatever the attack. An audit can refute a claim and never confirm one.
 
-References: Jagielski, Ullman and Oprea 2020; theory section 7.
+References: Jagielski, Ullman and Oprea 2020; docs/mathematics.md, Audits.
 """
 
 from __future__ import annotations

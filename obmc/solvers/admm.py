@@ -3,8 +3,8 @@
     minimise  sum over Omega of l(X_ij) + ridge/2 ||X||_F^2   subject to  |X_ij| <= alpha,  ||Z||_* <= tau,  X = Z.
 
 X carries the loss and the box (a scalar problem per entry), Z the ball (one projection of the singular values), U is
-the scaled dual. Boyd et al. 2011, sections 3.3 and 3.4; theory section 2. At a fixed point -rho U is the part of the
-gradient that the ball holds, which gives the certificate its split.
+the scaled dual. At a fixed point -rho U is the part of the gradient that the ball holds, which gives the certificate
+its split. Source: Boyd et al. 2011, sections 3.3 and 3.4; docs/mathematics.md, Solvers.
 """
 
 from __future__ import annotations

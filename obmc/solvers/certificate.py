@@ -5,7 +5,7 @@ For any feasible F, any P at which f is convex between P and C, and any split G1
     f(F) - f* <= f(F) - [ f(P) - <grad f(P), P> - tau ||G1||_2 - alpha ||G2||_1 ],
 
 since <grad f(P), X> >= -tau ||G1||_2 - alpha ||G2||_1 on C. The bracket is a lower bound of f*. The norms are bounded
-from above (``obmc.constraints``), so that the gap can only be overstated. Source: theory section 2.
+from above (``obmc.constraints``), so that the gap can only be overstated. Source: docs/mathematics.md, Solvers.
 """
 
 from __future__ import annotations

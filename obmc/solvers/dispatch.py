@@ -70,7 +70,7 @@ def minimise(
     ValueError
         Naming the argument that is out of range, or a size that no dense solver can hold.
 
-    Source: theory section 2.
+    Source: docs/mathematics.md, Solvers.
     """
     check_instance("link", link, Link, "Logistic() or Gaussian(sigma)")
     check_instance("cset", cset, ConstraintSet, "a ConstraintSet(tau, alpha)")
@@ -157,7 +157,7 @@ def complete(
     solver, tol, max_iter, callback
         As for ``minimise``.
 
-    Source: paper, equation (3); Davenport et al. 2014.
+    Source: paper, equation (2); Davenport et al. 2014.
     """
     check_instance("obs", obs, Observations, "an Observations(rows, cols, signs, shape)")
     check_instance("link", link, Link, "Logistic() or Gaussian(sigma)")

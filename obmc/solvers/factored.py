@@ -7,7 +7,7 @@ The box is not part of the iteration. So every iterate L = A B' is of low rank a
 projected gradient step needs the leading singular triplets of (low rank + sparse), found by a block iteration that
 starts from the ones before. The values of S on Omega are kept as a vector: the line search and the Barzilai-Borwein
 length cost O(n). The effects move with L in one gradient step, each in the unit in which its curvature is an entry's.
-Memory: O(n) plus (d1 + d2) times the block. Birgin, Martinez and Raydan 2000; theory section 2.
+Memory: O(n) plus (d1 + d2) times the block. Birgin, Martinez and Raydan 2000; docs/mathematics.md, Solvers.
 """
 
 from __future__ import annotations

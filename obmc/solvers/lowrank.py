@@ -321,7 +321,7 @@ class Model:
     def bound_without_norm(self, point: Point, gradient: Array) -> float:
         """f(P) - <G, P> - (|G 1|^2 + |G' 1|^2) / (2 lam), G the loss's gradient at P, also the pattern's matrix.
 
-        Less tau times the norm of G + ridge L it is a lower bound of the optimum (theory section 2).
+        Less tau times the norm of G + ridge L it is a lower bound of the optimum (docs/mathematics.md, Solvers).
         """
         fit = self.loss.total(point.values) - float(gradient @ point.values)
         if self.ridge:
