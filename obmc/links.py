@@ -327,7 +327,7 @@ class Gaussian(Link):
         return float(self.score(bound) + self.score(-bound))
 
     def flatness(self, alpha: float) -> float:
-        """beta = Phi(v) Q(v) sigma^2 / phi(v)^2 at v = alpha / sigma; in logarithms, since it grows like e^(v^2/2)."""
+        """beta = Phi(v) Q(v) sigma^2 / phi(v)^2 at v = alpha / sigma, which grows like e^(v^2/2)."""
         bound = check_number("alpha", alpha, low=0.0, open_low=True)
         product = float(self.score(bound) * self.score(-bound))
         return 1.0 / product if product > 0.0 else math.inf

@@ -177,7 +177,7 @@ class Observations:
         return dense
 
     def fingerprint(self) -> str:
-        """A SHA-256 of the content, for the cache keys of public and synthetic data. Never call it on an upload."""
+        """A SHA-256 of the content, by which public and synthetic data are told apart. Never call it on an upload."""
         digest = hashlib.sha256(repr(self.shape).encode())
         for array in (self.rows, self.cols, self.signs):
             digest.update(np.ascontiguousarray(array).tobytes())

@@ -386,6 +386,7 @@ class ReleasedRatings:
         origin = ""
         if plan.scale is not None:
             origin = f", the middle of the declared scale from {plan.scale[0]:g} to {plan.scale[1]:g}"
+        bound = "no bound alpha" if plan.cset.alpha is None else f"alpha = {plan.cset.alpha:g}"
         whom = self.statement()["for_one_user"]
         people = "; ".join(
             f"with {row['ratings']} ratings ({name}): {number(guarantee.user_epsilon(row['ratings']))}"
@@ -409,8 +410,8 @@ class ReleasedRatings:
             "How it was made",
             f"{len(self.omega):,} ratings of {len(self.users):,} users for {len(self.items):,} items. A rating above "
             f"{plan.threshold:g}{origin} counts as +1, any other as -1. Mechanism {guarantee.mechanism}, calibration "
-            f"{guarantee.calibration}, {plan.link.name} noise model, tau = {plan.cset.tau:g}, alpha = "
-            f"{plan.cset.alpha:g}. {self._solved()}The noise came from the operating system and cannot be drawn again.",
+            f"{guarantee.calibration}, {plan.link.name} noise model, tau = {plan.cset.tau:g}, "
+            f"{bound}. {self._solved()}The noise came from the operating system and cannot be drawn again.",
         ]
         if self.spent is not None:
             parts += ["What has been spent on these ratings so far", self.spent["statement"]]

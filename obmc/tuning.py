@@ -417,7 +417,7 @@ def complete_structure(
             iterations=0,
             seconds=0.0,
             solver="none",
-            message="zeros: held-out labels gave no structure a gain above two standard errors",
+            message="zeros: the labels show no structure beyond their noise",
         )
     done = minimise(
         loss,

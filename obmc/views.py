@@ -90,7 +90,7 @@ class View(Protocol):
         """The epsilon that it is read at; None for none."""
 
     def compute(self, executor: Executor | None = None) -> Any:
-        """All that is drawn, computed anew; by default by worker processes on this machine."""
+        """All that is drawn, computed anew: curves by the executor, by default worker processes; one run right here."""
 
     def table(self, data: Any) -> pd.DataFrame:
         """Every number that is drawn, exactly, with the columns ``COLUMNS``."""

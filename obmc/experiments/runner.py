@@ -294,17 +294,18 @@ def run_point(point: Point, draw: Draw, metrics: Sequence[str]) -> Outcome | Ref
     started = time.perf_counter()
     try:
         done, delta = _release(point, draw)
+        seconds = time.perf_counter() - started
+        values = {}
+        for name in metrics:
+            measure = MEASURES[name]
+            against = draw.truth if measure.needs == "truth" else draw.test
+            # Raises for a release of single entries, which is no matrix to measure.
+            values[name] = math.nan if against is None else float(measure.function(done, against))
     except (ValueError, ReleaseFailed) as error:
         return Refusal(str(error))
-    seconds = time.perf_counter() - started
     if isinstance(point.draw.dataset, InMemory):
         # What a release must not tell about private data, a sweep over them does not either.
         seconds = float(done.seconds)
-    values = {}
-    for name in metrics:
-        measure = MEASURES[name]
-        against = draw.truth if measure.needs == "truth" else draw.test
-        values[name] = math.nan if against is None else float(measure.function(done, against))
     return Outcome(values, delta, float(done.gap), float(done.converged), float(done.iterations), seconds)
 
 

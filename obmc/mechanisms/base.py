@@ -139,8 +139,8 @@ class Mechanism(ABC):
             A seed or ``Generator`` for a simulation; ``obmc.SECURE`` for a release with the operating system's
             randomness and exact samplers.
         solver, tol, max_iter, callback
-            As for ``obmc.complete``. Where the solver works on private signs the callback learns the number of the
-            step only.
+            As for ``obmc.complete``; gradient perturbation takes its own number of steps. Where the solver works on
+            private signs the callback learns the number of the step only.
 
         Raises
         ------

@@ -71,7 +71,8 @@ class GradientOracle:
     """Noisy gradients of the private loss, a counted number of them: all that the loop ever learns of the signs.
 
     Every question x is clipped to the box first, since the sensitivity holds there; the entries of the gradient are
-    clamped and noised, and only then handed out. After ``answers`` questions it refuses.
+    clamped and noised, and only then handed out. After the mechanism's number of
+    iterations it refuses.
 
     Parameters
     ----------

@@ -290,6 +290,11 @@ class OutputPerturbation(Mechanism):
             # The factored solver leaves the box to the end, and its gap would be that of another problem.
             check_choice("solver", solver, ("auto", "admm", "spg"))
             solver = "admm" if solver == "auto" else solver
+            if obs.shape[0] * obs.shape[1] > DENSE_LIMIT:
+                raise ValueError(
+                    f"shape must have at most {DENSE_LIMIT:,} entries for the ridge variant of output perturbation, "
+                    f"got {obs.shape[0]} x {obs.shape[1]}: name the entries to release, or use InP+."
+                )
         done = minimise(
             self.private_loss(obs, link),
             obs.omega,
@@ -496,9 +501,12 @@ def output_multiplier(
 
 def _pairs(entries: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     try:
-        pairs = tuple((int(row), int(col)) for row, col in entries)
+        given = [(row, col) for row, col in entries]
     except (TypeError, ValueError):
         raise ValueError(f"entries must be (row, column) pairs of whole numbers, got {entries!r}.") from None
+    pairs = tuple(
+        (check_integer("entries (row)", r, low=0), check_integer("entries (column)", c, low=0)) for r, c in given
+    )
     if not pairs or len(set(pairs)) != len(pairs):
         raise ValueError("entries must name at least one entry, and every entry once.")
     return pairs

@@ -367,7 +367,9 @@ def users_epsilon(releases: list[tuple[float, int]], delta: float, multiplier: f
     Each (epsilon, m) of ``releases`` is m bits under randomised response at epsilon; ``multiplier`` is the noise
     multiplier of all Gaussian answers about the user together (infinite: none). The privacy losses add up: one
     release alone is exact; several are convolved on a grid, every loss rounded up, so that the result is an upper
-    bound, at most 0.1 % or 0.001 too large.
+    bound. The grid has 2,000 steps for each release up to its largest loss m eps: where the result is far below that,
+    it is too large by up to that step for every release, and where delta is below 1e-10 by the rounding of the
+    convolution as well.
     """
     tail = check_delta("delta", delta)
     parts = [_rr_losses(check_epsilon("epsilon", e), check_integer("ratings", m, low=1)) for e, m in releases]

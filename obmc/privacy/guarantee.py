@@ -279,12 +279,9 @@ class Guarantee:
         level = f"epsilon = {number(self.epsilon)}"
         if self.delta > 0.0:
             level += f", delta = {number(self.delta)}"
-        verdict = {
-            True: "holds",
-            False: {"violated": "does not hold", "open": "is not proven", "proven": "is exceeded"}[self.status],
-        }[self.holds]
         if self.holds:
             return f"{level} for {what}"
+        verdict = {"violated": "does not hold", "open": "is not proven", "proven": "is exceeded"}[self.status]
         return f"The asked epsilon = {number(self.claimed)} {verdict}; proven for {what}: {level}"
 
     def sentences(self, audience: Audience = "student") -> list[tuple[str, str]]:

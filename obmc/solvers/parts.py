@@ -122,10 +122,6 @@ class EffectsPart:
     def decompositions(self) -> int:
         return self._projector.decompositions
 
-    def adopt(self, effects: Effects) -> None:
-        """Take the effects from a solver that does not use ``step``."""
-        self._effects = effects
-
     @property
     def penalty(self) -> float:
         return 0.5 * self.ridge * self._effects.squares

@@ -307,3 +307,10 @@ class TestBadInput:
 
 def test_clear_is_the_papers_estimator_unless_effects_are_asked_for():
     assert obmc.Clear() == obmc.Clear(effects=False) != obmc.Clear(effects=True)
+
+
+def test_grap_says_which_noise_it_draws():
+    laplace = obmc.GradientPerturbation(epsilon=1.0, iterations=5).guarantee(LOGISTIC, CSET, (9, 9))
+    gaussian = obmc.GradientPerturbation(epsilon=1.0, iterations=5, delta=1e-5).guarantee(LOGISTIC, CSET, (9, 9))
+    assert "Laplace$(K" in laplace.formula and "analytic Gaussian" not in laplace.formula
+    assert "analytic Gaussian mechanism" in gaussian.formula and "Laplace$(K" not in gaussian.formula

@@ -226,6 +226,14 @@ class TestGradient:
         scale = std if mechanism.delta else std / math.sqrt(2)
         assert stats.kstest(noise / scale, law).pvalue > 1e-3
 
+    @pytest.mark.parametrize("link", [LOGISTIC, GAUSSIAN], ids=["logistic", "gaussian"])
+    @pytest.mark.parametrize("options", [{}, {"calibration": "paper"}, {"clip": 0.2}], ids=str)
+    def test_before_the_noise_an_answer_is_the_clamped_gradient(self, wide, link, options):
+        mechanism = obmc.GradientPerturbation(epsilon=1.0, **options)
+        x = np.random.default_rng(3).uniform(-1.0, 1.0, len(wide))
+        found = mechanism.clamped_gradient(x, wide.signs, link)
+        assert found == pytest.approx(self.gradient(x, wide.signs, link, mechanism), abs=1e-7)
+
     def gradient(self, x, signs, link, mechanism):
         """By finite differences of the loss, clamped: independent of the oracle's own formula."""
         step = 1e-6
@@ -370,6 +378,30 @@ class TestOutput:
             moved.append(np.linalg.norm(mechanism.solution(small.flip(entry), link, CSET, options).matrix - base))
         assert 0.3 * bound < max(moved) <= bound
 
+    def test_what_is_too_large_to_be_held_is_told_what_to_do(self):
+        wide = obmc.Observations([0], [0], [1], (6_000, 6_000))
+        with pytest.raises(ValueError, match=r"^shape must have at most 25,000,000 entries .* name the entries"):
+            obmc.OutputPerturbation(epsilon=1.0).release(wide, LOGISTIC, obmc.ConstraintSet.for_rank(wide.shape))
+
+    def test_the_ridge_is_one_unless_another_is_asked_for(self):
+        assert obmc.OutputPerturbation(epsilon=1.0).ridge_weight == 1.0
+        assert obmc.OutputPerturbation(epsilon=1.0, ridge=0.2).ridge_weight == 0.2
+        assert obmc.OutputPerturbation(epsilon=1.0, calibration="paper").ridge_weight == 0.0
+
+    @pytest.mark.parametrize("entries", [((0.7, 1),), ("12",), ((-1, 0),), ((True, 0),)])
+    def test_entries_are_whole_numbers_and_never_rounded(self, entries):
+        with pytest.raises(ValueError, match=r"^entries .*whole number"):
+            obmc.OutputPerturbation(epsilon=1.0, entries=entries)
+
+    def test_an_entry_outside_the_matrix_is_named_by_its_side(self):
+        tall = obmc.datasets.synthetic((9, 4), ratio=0.8, rng=0).observations
+        mechanism = obmc.OutputPerturbation(epsilon=1.0, entries=((8, 3),))
+        assert math.isfinite(mechanism.release(tall, LOGISTIC, CSET).completion.predict([8], [3])[0])
+        for entry, side in (((9, 0), "row"), ((0, 4), "column")):
+            mechanism = obmc.OutputPerturbation(epsilon=1.0, entries=(entry,))
+            with pytest.raises(ValueError, match=rf"^entries \({side}\) must be a whole number from 0 to"):
+                mechanism.release(tall, LOGISTIC, CSET)
+
     def test_a_gap_that_is_not_reached_releases_nothing(self, small):
         mechanism = obmc.OutputPerturbation(epsilon=1.0)
         # When the solver is done depends on the signs: a limit from outside would ask them, and a stop counts as asked.
@@ -463,7 +495,7 @@ class TestHeldAsFactors:
     def test_what_needs_a_dense_matrix_is_refused(self, large):
         cset = obmc.ConstraintSet(tau=40.0, alpha=1.0)
         for mechanism, solver, message in [
-            (obmc.OutputPerturbation(epsilon=1.0), "auto", "works on dense matrices"),
+            (obmc.OutputPerturbation(epsilon=1.0), "auto", "shape must have at most 25,000,000 entries"),
             (obmc.OutputPerturbation(epsilon=1.0), "factored", "solver must be one of"),
             (
                 obmc.OutputPerturbation(epsilon=1.0, calibration="paper", postprocess="project"),

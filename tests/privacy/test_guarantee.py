@@ -215,3 +215,17 @@ def test_with_a_delta_no_limit_of_odds_is_claimed_since_noise_breaks_it_more_oft
         excess = beyond - math.exp(epsilon) * norm.sf(epsilon * multiplier + 0.5 / multiplier)
         assert excess == pytest.approx(1e-5, rel=1e-4)
     assert limit(0.5) == "an adversary's odds about one rating's sign grow at most 1.65-fold"
+
+
+def test_an_expert_reads_the_scope_that_it_has():
+    whole, entry = make(), make(scope="entry", output_epsilon=300.0)
+    assert "Scope: everything that leaves the mechanism." in whole.explain("expert")
+    assert "Scope: one entry fixed in advance" in entry.explain("expert")
+    assert r"has $\varepsilon = 300$" in entry.explain("expert")
+
+
+def test_from_a_million_fold_on_no_number_is_told():
+    edge = math.log(1e6)
+    assert limit(edge) == "an adversary's odds about one rating's sign may grow more than a million-fold"
+    assert "no protection to speak of" in make(claimed=edge, epsilon=edge).explain()
+    assert "no protection to speak of" not in make(claimed=edge - 0.01, epsilon=edge - 0.01).explain()

@@ -157,6 +157,12 @@ class TestWhatCostsNothing:
         assert book.epsilon == 2.0
         assert ask([(0, 1)], question="threshold 4")[0] != first[0]
 
+    def test_a_draw_that_returns_too_little_is_refused(self):
+        with pytest.raises(ValueError, match="shorter"):
+            ledger().named_entries(
+                "q", [(0, 0), (1, 1)], quote=lambda k: guarantee(1.0, entries=k), draw=lambda _: [0.5]
+            )
+
     def test_named_entries_beyond_the_budget_are_not_drawn(self):
         book = ledger(epsilon_budget=0.5)
         with pytest.raises(BudgetExceeded):
@@ -228,7 +234,7 @@ class TestStatement:
     @pytest.mark.parametrize(
         "wrong",
         [{"epsilon": -5.0}, {"epsilon": math.nan}, {"epsilon": "1"}, {"epsilon": math.inf}, {"delta": -1.0},
-         {"delta": math.nan}, {"delta": 1.0}, {"group": "hello"}, {"group": "gaussian"}, {"label": 3}],
+         {"delta": math.nan}, {"delta": 1.0}, {"group": "hello"}, {"group": "gaussian"}, {"group": "gaussian", "multiplier": 0.0}, {"label": 3}],
     )  # fmt: skip
     def test_a_booking_that_none_can_have_made_is_refused(self, wrong):
         book = ledger()
@@ -236,7 +242,7 @@ class TestStatement:
         stored = book.to_dict()
         stored["entries"][0] |= wrong
         with pytest.raises(
-            ValueError, match=f"^{'multiplier' if wrong == {'group': 'gaussian'} else next(iter(wrong))} must"
+            ValueError, match=f"^{'multiplier' if wrong.get('group') == 'gaussian' else next(iter(wrong))} must"
         ):
             Ledger.from_dict(stored)
 

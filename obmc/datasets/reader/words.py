@@ -105,10 +105,6 @@ NOT_FINITE = frozenset(_NOT_FINITE.split())
 MOST_STEPS = 60
 
 
-# More different words than this are comments, not steps of a scale.
-MOST_STEPS = 60
-
-
 def normal(word: str) -> str:
     """A word as the scales hold it: case, blanks, skin tones and end marks do not matter."""
     text = unicodedata.normalize("NFKC", word).casefold().replace("’", "'").replace("\ufe0f", "")

@@ -121,4 +121,3 @@ _OPTIONS: dict[str, tuple[int | str | None, Callable[[str], Any], str]] = {
     "tol": (None, read_number, "relative gap to stop at (default: 1e-4)"),
     "max_iter": (None, read_number, "iterations at most"),
 }
-_OF_DATASET = ("shape", "fold", "metrics", "ratio")
