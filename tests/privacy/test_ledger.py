@@ -234,7 +234,7 @@ class TestStatement:
     @pytest.mark.parametrize(
         "wrong",
         [{"epsilon": -5.0}, {"epsilon": math.nan}, {"epsilon": "1"}, {"epsilon": math.inf}, {"delta": -1.0},
-         {"delta": math.nan}, {"delta": 1.0}, {"group": "hello"}, {"group": "gaussian"}, 
+         {"delta": math.nan}, {"delta": 1.0}, {"group": "hello"}, {"group": "gaussian"},
          {"group": "gaussian", "multiplier": 0.0}, {"label": 3}],
     )  # fmt: skip
     def test_a_booking_that_none_can_have_made_is_refused(self, wrong):
