@@ -22,6 +22,27 @@ LINKS = {"logistic": obmc.Logistic(), "gaussian": obmc.Gaussian(0.8)}
 CSET = obmc.ConstraintSet(tau=8.0, alpha=1.0)
 BALL = obmc.ConstraintSet(tau=8.0, alpha=None)
 
+# Mechanisms whose solver must see the noised view alone: the class, and the links and options that it is tried with.
+MADE = {
+    "InP": obmc.InputPerturbation,
+    "InP+": obmc.InputPerturbationPlus,
+    "ObjP": obmc.ObjectivePerturbation,
+    "GraP": obmc.GradientPerturbation,
+}
+SETTINGS = {
+    "InP": [("logistic", {}), ("gaussian", {}), ("logistic", {"calibration": "paper"}),
+            ("gaussian", {"calibration": "paper"}), ("gaussian", {"estimator": "likelihood"})],
+    "ObjP": [("logistic", {}), ("logistic", {"calibration": "paper"}), ("logistic", {"calibration": "displayed"}),
+             ("logistic", {"noise": "geometric"}), ("gaussian", {}), ("gaussian", {"noise": "geometric"})],
+    "GraP": [("logistic", {}), ("logistic", {"calibration": "paper"}), ("gaussian", {}),
+             ("gaussian", {"calibration": "paper"}), ("gaussian", {"delta": 1e-5}), ("logistic", {"clip": 0.2}),
+             ("gaussian", {"calibration": "paper", "delta": 1e-5})],
+    "InP+": [("logistic", {}), ("gaussian", {}), ("logistic", {"low_rank": False}),
+             ("gaussian", {"tuning": "rule"})],
+}  # fmt: skip
+# Of these, the ones whose noise is drawn by ``noise.flips``.
+FLIPS = ("InP", "InP+")
+
 PRIVATE_SOLVER = [
     ("logistic", obmc.OutputPerturbation(epsilon=1.0, calibration="paper")),
     ("gaussian", obmc.OutputPerturbation(epsilon=1.0, calibration="paper", postprocess="rank", rank=1)),
@@ -49,35 +70,18 @@ def opposite(obs):
 
 
 def chosen(mechanism, obs, seed):
-    return ChosenFlips(obs.bits, seed) if mechanism.label.startswith("InP") else ChosenNoise(seed)
+    return ChosenFlips(obs.bits, seed) if mechanism.label in FLIPS else ChosenNoise(seed)
 
 
 def behind_the_wall():
     """Mechanism x link x how the solver is asked: everything whose solver must see the noised view alone."""
-    mechanisms = {
-        "InP": [("logistic", {}), ("gaussian", {}), ("logistic", {"calibration": "paper"}),
-                ("gaussian", {"calibration": "paper"}), ("gaussian", {"estimator": "likelihood"})],
-        "ObjP": [("logistic", {}), ("logistic", {"calibration": "paper"}), ("logistic", {"calibration": "displayed"}),
-                 ("logistic", {"noise": "geometric"}), ("gaussian", {}), ("gaussian", {"noise": "geometric"})],
-        "GraP": [("logistic", {}), ("logistic", {"calibration": "paper"}), ("gaussian", {}),
-                 ("gaussian", {"calibration": "paper"}), ("gaussian", {"delta": 1e-5}), ("logistic", {"clip": 0.2}),
-                 ("gaussian", {"calibration": "paper", "delta": 1e-5})],
-        "InP+": [("logistic", {}), ("gaussian", {}), ("logistic", {"low_rank": False}),
-                 ("gaussian", {"tuning": "rule"})],
-    }  # fmt: skip
-    made = {
-        "InP": obmc.InputPerturbation,
-        "InP+": obmc.InputPerturbationPlus,
-        "ObjP": obmc.ObjectivePerturbation,
-        "GraP": obmc.GradientPerturbation,
-    }
     solves = [
         ({"solver": "admm"}, CSET), ({"solver": "spg"}, CSET), ({"solver": "factored"}, CSET),
         ({"solver": "auto", "tol": 1e-2}, CSET), ({"max_iter": 3}, CSET),
         ({"callback": lambda p: p.iteration < 4}, CSET),
         ({"solver": "admm"}, BALL), ({"solver": "spg"}, BALL),
     ]  # fmt: skip
-    for label, settings in mechanisms.items():
+    for label, settings in SETTINGS.items():
         for link, options in settings:
             for solve, cset in solves:
                 if label == "GraP" and "max_iter" in solve:
@@ -88,7 +92,7 @@ def behind_the_wall():
                     continue
                 name = "-".join([label, link, *map(str, options.values()), *map(str, solve), *map(str, solve.values())])
                 yield pytest.param(
-                    made[label](epsilon=1.0, **options),
+                    MADE[label](epsilon=1.0, **options),
                     LINKS[link],
                     solve,
                     cset,

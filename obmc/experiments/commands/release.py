@@ -40,10 +40,10 @@ from obmc.release import (
 def release(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
     """Make a private release of a ratings file, with the operating system's randomness.
 
-    Writes a zip with the probabilities, a JSON statement of the guarantee and a README. Only what covers everything
-    that leaves is made: InP, InP+, ObjP, GraP; OutP with a ridge and delta, or for named entries; anything else is
-    refused with the reason. With --ledger all releases of the same ratings add up in one file, and a budget refuses
-    more than was planned.
+    Writes a zip with the probabilities, a JSON statement of the guarantee and a README. Only what has a proven
+    guarantee for everything that leaves is made, as InP, InP+, ObjP, GraP, and OutP with a ridge and delta or for named
+    entries; anything else is refused with the reason. With --ledger all releases of the same ratings add up in one
+    file, and a budget refuses more than was planned.
     """
     parser.add_argument("source", metavar="RATINGS", help="a ratings file of nearly any form")
     parser.add_argument("--epsilon", type=float, required=True, metavar="X", help="the privacy parameter, above 0")
