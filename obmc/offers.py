@@ -12,12 +12,14 @@ from typing import Any
 from obmc.datasets.registry import DATA_SETS
 from obmc.errors import check_choice
 from obmc.experiments.mechanisms import CLEAR, MechanismSpec
+from obmc.links import LINKS
 
 # The first is the default.
 CALIBRATIONS = ("rigorous", "paper")
 # What the pages call the data sets, noise models and calibrations.
 DATA_TITLES = {"synthetic": "Synthetic", **{name: row.label for name, row in DATA_SETS.items()}}
-NOISE_TITLES = {"logistic": "Logistic", "gaussian": "Gaussian"}
+NOISE_NAMES = {"logistic": "logistic", "gaussian": "Gaussian"}
+NOISE_TITLES = {name: f"{said[0].upper()}{said[1:]}" for name, said in NOISE_NAMES.items()}
 CALIBRATION_TITLES = {"rigorous": "Rigorous", "paper": "Paper"}
 
 
@@ -102,6 +104,17 @@ def find_offer(key: str) -> Offer:
     """The row of the table with this key; ``ValueError`` listing the keys if there is none."""
     check_choice("mechanism", key, tuple(OFFERS))
     return OFFERS[key]
+
+
+def has_sigma(noise: str) -> bool:
+    """Whether a scale sigma makes any difference to this noise model."""
+    return LINKS[noise](1.0) != LINKS[noise](2.0)
+
+
+def noise_text(noise: str, sigma: float) -> str:
+    """A noise model within a sentence."""
+    said = f"{NOISE_NAMES[noise]} noise"
+    return f"{said}, sigma {sigma:g}" if has_sigma(noise) else said
 
 
 def check_calibration(value: Any) -> str:

@@ -24,7 +24,7 @@ from obmc.experiments.measures import MEASURES
 from obmc.experiments.runner import one_blas_thread, run
 from obmc.experiments.sweep import FIELDS
 from obmc.lazy import lazy_property
-from obmc.offers import DATA_TITLES, Offer
+from obmc.offers import DATA_TITLES, Offer, noise_text
 from obmc.pins import Pin
 from obmc.plan import Curve, Plan, key_of, metrics_for
 from obmc.privacy import Guarantee
@@ -324,9 +324,8 @@ class CurveView:
 def describe_plan(plan: Plan, *, loss: bool = False) -> str:
     """What the numbers of a plan are of, and that they can be had again."""
     setting = plan.setting
-    noise = f"Gaussian noise, sigma {setting.sigma:g}" if setting.noise == "gaussian" else "logistic noise"
     used = dict.fromkeys(curve.calibration for curve in plan.curves if curve.offer.calibrated)
-    parts = [DATA_TITLES[setting.data], noise]
+    parts = [DATA_TITLES[setting.data], noise_text(setting.noise, setting.sigma)]
     parts += [f"{' and '.join(used)} calibration"] if used else []
     parts += [f"alpha {setting.alpha:g}", f"rank {setting.rank}", f"radius {setting.radius:g} tau"]
     if setting.is_synthetic:
@@ -576,8 +575,7 @@ class RunView:
 
     def caption(self) -> str:
         setting = self.setting
-        noise = f"Gaussian noise, sigma {setting.sigma:g}" if setting.noise == "gaussian" else "logistic noise"
-        parts = [DATA_TITLES[setting.data], noise]
+        parts = [DATA_TITLES[setting.data], noise_text(setting.noise, setting.sigma)]
         parts += [f"{setting.mechanism.calibration} calibration"] if setting.mechanism.calibration else []
         parts += [f"alpha {setting.alpha:g}", f"rank {setting.rank}", f"radius {setting.radius:g} tau"]
         if setting.is_synthetic:

@@ -11,8 +11,9 @@ import pytest
 from export_views import SMALL, VIEWS, data_of
 from pandas.testing import assert_frame_equal
 
-from obmc import summary
-from obmc.offers import OFFERS
+from obmc import limits, summary
+from obmc.links import LINKS, Gaussian
+from obmc.offers import NOISE_NAMES, OFFERS
 from obmc.plan import Plan, curves_of
 from obmc.single import Setting
 from obmc.views import COLUMNS, LOSS, CurveView, PinView, RunView
@@ -139,3 +140,18 @@ def test_captions_name_data_seed_and_what_is_drawn():
     films = CurveView(Plan(Setting(data="ml-100k"), CURVES, (1.0,), 3, "auc", (0.4,)), epsilon=1.0)
     assert films.across == "Share of training ratings kept" and films.caption().startswith("Means over draws")
     assert isinstance(VIEWS["one run"].table(data_of("one run")), pd.DataFrame)
+
+
+def test_captions_name_the_noise_model_whichever_it_is(monkeypatch):
+    monkeypatch.setitem(LINKS, "sech", lambda sigma: Gaussian(0.5))
+    monkeypatch.setitem(NOISE_NAMES, "sech", "hyperbolic secant")
+    monkeypatch.setattr(limits, "LINK", limits.Choice("noise model", tuple(LINKS)))
+    for noise, said in (
+        ("logistic", "logistic noise, "),
+        ("gaussian", "Gaussian noise, sigma 0.3, "),
+        ("sech", "hyperbolic secant noise, "),
+    ):
+        setting = Setting(noise=noise, sigma=0.3)
+        assert f"Synthetic, {said}" in RunView(OFFERS["clear"], setting).caption()
+        plan = Plan(setting, curves_of([OFFERS["inp"]], ("paper",)), (1.0, 2.0), 3, "are")
+        assert f"Synthetic, {said}" in CurveView(plan).caption()

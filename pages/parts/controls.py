@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from obmc import limits
-from obmc.offers import CALIBRATIONS, OFFERS, Offer, find_offer
+from obmc.offers import CALIBRATION_TITLES, DATA_TITLES, NOISE_TITLES, OFFERS, Offer, find_offer, has_sigma
 from obmc.single import Setting
 from pages.parts import address
 from pages.parts.address import Control
@@ -18,13 +18,11 @@ _SETTING = "_setting"
 _SLIDER = "eps_slider"
 
 
-DATA = address.choice(
-    "data", "Data set", "data", {"synthetic": "Synthetic", "ml-100k": "MovieLens-100K", "rc": "Restaurants"}
-)
-NOISE = address.choice("noise", "Noise model", "noise model", {"logistic": "Logistic", "gaussian": "Gaussian"})
+DATA = address.choice("data", "Data set", "data", DATA_TITLES)
+NOISE = address.choice("noise", "Noise model", "noise model", NOISE_TITLES)
 SIGMA = address.number("sigma", "Sigma, the noise's standard deviation", limits.SIGMA)
 MECHANISM = address.choice("mech", "Mechanism", "mechanism", {offer.key: offer.label for offer in OFFERS.values()})
-CALIBRATION = address.choice("cal", "Calibration", "calibration", {name: name.capitalize() for name in CALIBRATIONS})
+CALIBRATION = address.choice("cal", "Calibration", "calibration", CALIBRATION_TITLES)
 EPSILON = address.number("eps", "Epsilon", limits.EPSILON)
 ALPHA = address.number("alpha", "Alpha, the bound of the entries", limits.ALPHA)
 RANK = address.number("rank", "Rank", limits.RANK)
@@ -83,10 +81,10 @@ def sidebar() -> None:
             "How an entry x becomes +1: with probability 1/(1 + exp(−x)) (logistic) or Φ(x/sigma) (Gaussian).",
         )
         sigma = limits.SIGMA.default
-        if noise == "gaussian":
+        if has_sigma(noise):
             sigma = _type(
                 SIGMA,
-                "The standard deviation of the Gaussian noise model, from 0.05 to 5. The smaller, the more a sign "
+                "The standard deviation of the noise model, from 0.05 to 5. The smaller, the more a sign "
                 "says about its entry.",
                 "%g",
             )

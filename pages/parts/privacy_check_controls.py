@@ -13,14 +13,13 @@ import streamlit as st
 from obmc import limits
 from obmc.checks import ABOUT_INSTANCES, INSTANCES, PRESETS, RUNS, Check, Preset, find_preset
 from obmc.experiments.mechanisms import MechanismSpec
-from obmc.offers import OFFERS, Offer
+from obmc.offers import CALIBRATION_TITLES, NOISE_TITLES, OFFERS, Offer, has_sigma
 from obmc.privacy.audit import STATISTICS
 from pages.parts import address
 from pages.parts.address import Control
 
 _OFFERS = {offer.label: offer for offer in OFFERS.values() if offer.key not in ("effects", "clear-effects")}
-_CALIBRATIONS = {"paper": "Paper", "rigorous": "Rigorous", "displayed": "Paper, as displayed"}
-_NOISES = {"logistic": "Logistic", "gaussian": "Gaussian"}
+_CALIBRATIONS = {**dict(reversed(CALIBRATION_TITLES.items())), "displayed": "Paper, as displayed"}
 _STATISTICS = dict(zip(STATISTICS, ("All that is let out", "The flipped entry alone"), strict=True))
 _USUAL = "Usual"
 _CHOSEN = "Attacker's choice"
@@ -45,7 +44,7 @@ MECHANISM = address.choice("attack_mech", "Mechanism", "mechanism", tuple(_OFFER
 CALIBRATION = _calibration_of(_CALIBRATIONS)
 EPSILON = address.stops("attack_eps", "Epsilon", "epsilon", limits.EPSILON_GRID, limits.EPSILON.default, "{:g}".format)
 DATA = address.choice("attack_data", "Data", "data", INSTANCES)
-NOISE = address.choice("attack_noise", "Noise model of the ratings", "noise model", _NOISES)
+NOISE = address.choice("attack_noise", "Noise model of the ratings", "noise model", NOISE_TITLES)
 SIGMA = address.number("attack_sigma", "Sigma", limits.SIGMA)
 ALPHA = address.number("attack_alpha", "Alpha", limits.ALPHA)
 STATISTIC = address.choice("attack_sees", "The attacker sees", "what the attacker sees", _STATISTICS)
@@ -79,7 +78,7 @@ def apply(preset: Preset) -> None:
             CALIBRATION.key: _CALIBRATIONS.get(calibration, CALIBRATION.default),
             EPSILON.key: check.epsilon,
             DATA.key: INSTANCES[check.instance],
-            NOISE.key: _NOISES[check.noise],
+            NOISE.key: NOISE_TITLES[check.noise],
             SIGMA.key: check.sigma,
             ALPHA.key: check.alpha,
             STATISTIC.key: _STATISTICS[check.statistic],
@@ -152,9 +151,9 @@ def _calibration(offer: Offer) -> str:
 def _more(offer: Offer, calibration: str, instance: str) -> Check:
     first, second, third = st.columns(3, gap="medium")
     with first:
-        noise = NOISE.value_of(address.pick(st.segmented_control, NOISE, tuple(_NOISES.values())))
+        noise = NOISE.value_of(address.pick(st.segmented_control, NOISE, tuple(NOISE_TITLES.values())))
         sigma = limits.SIGMA.default
-        if noise == "gaussian":
+        if has_sigma(noise):
             sigma = _number(SIGMA, "Its standard deviation, from 0.05 to 5.")
         alpha = _number(ALPHA, "The bound of the entries, from 0.1 to 10.")
     with second:

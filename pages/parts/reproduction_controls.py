@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from obmc import limits
 from obmc.experiments.figures import choices, figures
+from obmc.offers import CALIBRATION_TITLES
 from pages.parts import address
 
 FIGURE = address.choice("figure", "Figure", "figure", {name: figure.title for name, figure in figures().items()})
 CALIBRATION = address.choice(
-    "figure_cal", "Calibration of the figure", "calibration", {"paper": "Paper", "rigorous": "Rigorous"}
+    "figure_cal", "Calibration of the figure", "calibration", dict(reversed(CALIBRATION_TITLES.items()))
 )
 _MIDDLE = limits.RATIO_EPSILONS[len(limits.RATIO_EPSILONS) // 2]
 EPSILON = address.stops(

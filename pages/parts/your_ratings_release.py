@@ -14,7 +14,8 @@ from obmc.constraints import ConstraintSet
 from obmc.datasets.ratings_table import RatingsTable
 from obmc.errors import RatingsError, ReleaseFailed
 from obmc.experiments.jobs import BusyError, Call, duration
-from obmc.links import Gaussian, Logistic
+from obmc.links import LINKS
+from obmc.offers import noise_text
 from obmc.privacy import BudgetExceeded, Guarantee, Ledger
 from obmc.privacy.guarantee import number
 from obmc.privacy.ledger import UNSPENT, Entry
@@ -105,8 +106,8 @@ def _plan(table: RatingsTable, chosen: Chosen) -> ReleasePlan | None:
         return None
     setting = controls.current()
     st.caption(
-        f"Threshold {chosen.text}. From the sidebar: {setting.noise} noise model, alpha {setting.alpha:g}, rank "
-        f"{setting.rank}, radius {setting.radius:g} tau."
+        f"Threshold {chosen.text}. From the sidebar: {noise_text(setting.noise, setting.sigma)}, alpha "
+        f"{setting.alpha:g}, rank {setting.rank}, radius {setting.radius:g} tau."
     )
     try:
         if form.needs_entries:
@@ -123,7 +124,7 @@ def _plan(table: RatingsTable, chosen: Chosen) -> ReleasePlan | None:
         mechanism = form.build(float(epsilon), None if delta is None else float(delta), entries)
         paper = ConstraintSet.for_rank((table.n_users, table.n_items), setting.rank, setting.alpha)
         cset = ConstraintSet(setting.radius * paper.tau, setting.alpha)
-        link = Gaussian(setting.sigma) if setting.noise == "gaussian" else Logistic()
+        link = LINKS[setting.noise](setting.sigma)
         return ReleasePlan(mechanism, link, cset, chosen.threshold, chosen.scale)
     except (RatingsError, ValueError) as error:
         st.error(controls.as_text(str(error)))

@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from obmc.links import LINKS, Gaussian
+
 PAGE = "your_ratings.py"
 SMALL = "user,item,rating\n" + "".join(f"ann{u},tea {i},{1 + (u * i + u) % 5}\n" for u in range(14) for i in range(9))
 
@@ -97,6 +99,18 @@ def test_a_release_is_made_booked_and_kept(ready):
     settled(ready)
     assert any("Release 1: InP" in header.value for header in ready.subheader)
     assert ready.selectbox(key="yr-scale").value == "1 to 5"
+
+
+def test_a_release_is_made_with_the_link_that_the_page_names(open_page, monkeypatch):
+    monkeypatch.setitem(LINKS, "gaussian", lambda sigma: Gaussian(2.0 * sigma))
+    at = open_page(PAGE, noise="Gaussian", sigma="0.5")
+    paste(at, SMALL)
+    at.selectbox(key="yr-scale").set_value("1 to 5").run()
+    settled(at)
+    assert "Gaussian noise, sigma 0.5" in texts(at.caption)
+    at.button(key="release").click().run()
+    settled(at)
+    assert at.session_state["_your_ratings"].releases[0].plan.link == Gaussian(1.0)
 
 
 def test_the_budget_refuses_more(ready):
