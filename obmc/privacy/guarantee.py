@@ -1,7 +1,7 @@
 """What a release really guarantees, in one object, in words for a student and in formulas for an expert.
 
-All sentences about privacy that do not belong to one mechanism alone are written here; a mechanism adds why its own
-statement holds and how it differs from the paper's. Pages show these texts and write none of their own.
+What a release guarantees is written here, save for what belongs to one mechanism alone: that adds why its own statement
+holds and how it differs from the paper's. Pages show these texts.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ GLOSSARY = {
 }
 
 REFERENCES = (
-    "Z. Li, W. Wei, L. Huang, Y. Mao, F. Wang. *One-Bit Matrix Completion with Differential Privacy.* The paper.",
+    "Z. Li, Z. Wei, Z. Huang, X. Mao, J. Wang. *One-Bit Matrix Completion with Differential Privacy.* The paper.",
     "M. A. Davenport, Y. Plan, E. van den Berg, M. Wootters. *1-Bit matrix completion.* Information and Inference, "
     "2014.",
     "C. Dwork, A. Roth. *The Algorithmic Foundations of Differential Privacy.* 2014.",
