@@ -13,9 +13,9 @@ from pages.parts import curve_controls as wanted
 def page() -> None:
     st.title("Trade-off")
     explain.say(
-        "Ratings are completed from signs, liked or not liked, so that no single one can be told from the result. "
-        "Noise goes into the input (InP, InP+), the objective (ObjP), the gradients (GraP) or the output (OutP): what "
-        "does it cost?"
+        "Ratings are completed from signs, liked or not liked, and what the result tells of any single sign is to be "
+        "bounded by epsilon. Noise goes into the input (InP, InP+), the objective (ObjP), the gradients (GraP) or the "
+        "output (OutP): what does it cost?"
     )
     top = st.container()
     offers = wanted.mechanisms()
@@ -41,10 +41,11 @@ def page() -> None:
     wanted.look("epsilon")
     explain.box(
         "What the chart shows",
-        "Each curve is one way of adding noise. To the right there is less privacy and less noise, so a curve comes "
-        "nearer to Clear, the same estimator without noise. Bands are 95 % intervals of the means.",
-        "A curve that lies on the wrong side of all zeros, or of the majority class, has learnt nothing from the "
-        "ratings.",
+        "Each curve is one way of adding noise; to the right there is less privacy and less noise. Clear is the "
+        "paper's estimator without noise. Bands are 95 % intervals of the means.",
+        "A curve on the wrong side of all zeros, or of the majority class, is no better than not to look at the "
+        "ratings. That can be so of Clear as well, as it is with 15 % observed; what shrinks the estimate towards "
+        "zeros then looks like a gain.",
     )
     readings.at(found, epsilon)
     readings.calibrations(plan, epsilon)

@@ -230,7 +230,7 @@ class OutputPerturbation(Mechanism):
             group="gaussian",
             multiplier=self.multiplier,
             why=f"A penalty on large entries (ridge {number(self.ridge_weight)}) keeps a single rating from moving the "
-            "matrix far as a whole, and Gaussian noise on every entry hides a move of that length. The price is high: "
+            "matrix far as a whole, and Gaussian noise on every entry hides a move of that length: "
             f"a standard deviation of at least {number(self.multiplier * exact)} on every entry.",
             formula=r"$f(X) + \frac{\mu}{2}\|X\|_F^2$ has a minimiser of $L_2$ sensitivity $S_2 = "
             r"\frac{1}{2\sqrt{\kappa\mu}}$ for $\mu \leq \kappa$, $\frac{1}{\kappa + \mu}$ otherwise, $\kappa = "
@@ -241,7 +241,7 @@ class OutputPerturbation(Mechanism):
             "epsilon-DP.",
             paper_verdict="false",
             difference="It takes the range of one entry for the sensitivity of the whole matrix. Here that sensitivity "
-            "is bounded, by a ridge, and costs much more noise.",
+            "is bounded, by a ridge, and the noise is as large as it asks.",
             rigorous_change=self._rigorous_change(link, cset),
         )
 

@@ -104,7 +104,10 @@ def sidebar() -> None:
             "%g",
         )
         alpha = _slide(
-            ALPHA, "The bound of the entries, from 0.1 to 10: none of the estimate is larger in absolute value.", "%g"
+            ALPHA,
+            "The bound of the entries, from 0.1 to 10: before OutP's noise none of the estimate is larger "
+            "in absolute value.",
+            "%g",
         )
         rank = _slide(
             RANK,

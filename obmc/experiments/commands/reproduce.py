@@ -34,7 +34,8 @@ from obmc.experiments.figures import (
     table_1,
 )
 from obmc.experiments.machine import machine
-from obmc.experiments.report import make_report, markdown, read_tables
+from obmc.experiments.measures import find_measure
+from obmc.experiments.report import make_report, markdown, read_tables, series_of
 from obmc.experiments.sweep import FIELDS, Row, Sweep
 
 CHOICES = "choices"
@@ -165,10 +166,11 @@ def means(rows: list[Row], against: str) -> str:
     """The means over the draws as text: a line for each mechanism (and epsilon), a column for each of ``against``."""
     table = pd.DataFrame(rows)
     table = table[table["metric"] == table["metric"].iloc[0]]
-    table["mechanism"] = [
-        " ".join(filter(None, (row.mechanism, row.calibration, row.options if row.options != "{}" else "")))
-        for row in table.itertuples()
-    ]
+    counts = table.groupby(["mechanism", "calibration", "options"])["repetition"].nunique()
+    draws = f"{counts.max()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
+    head = f"{find_measure(str(table['metric'].iloc[0])).label}: means of {draws} draws, against {against}"
+    table["mechanism"] = [series_of(row.mechanism, row.calibration, row.options) for row in table.itertuples()]
     lines = ["mechanism"] if against == "epsilon" else ["mechanism", "epsilon"]
     wide = table.pivot_table(index=lines, columns=against, values="value", sort=False)
-    return wide[sorted(wide.columns)].to_string(float_format=lambda value: f"{value:.3f}", na_rep="")
+    body = wide[sorted(wide.columns)].to_string(float_format=lambda value: f"{value:.3f}", na_rep="")
+    return f"{head}\n{body}"
