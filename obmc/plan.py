@@ -164,6 +164,11 @@ class Plan:
         """What the chart calls a row's mechanism; "" for what it does not draw."""
         return self._labels.get((mechanism, calibration, options), "")
 
+    def names_of(self, points: Iterable[Point]) -> list[str]:
+        """What the chart calls the mechanisms of these runs, in its own order."""
+        keys = {key_of(point.spec) for point in points}
+        return [label for key, label in self._labels.items() if key in keys]
+
     @lazy_property
     def _labels(self) -> dict[tuple[str, str, str], str]:
         found = {key_of(MechanismSpec(CLEAR)): CLEAR_LABEL}

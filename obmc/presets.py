@@ -1,4 +1,7 @@
-"""Charts to begin with: named plans whose points are those of the shipped results."""
+"""Charts to begin with: named plans whose points are among those of the figures, whose finished runs are shipped.
+
+Not every run of a figure is finished: a page says of which mechanisms some are missing, and offers to compute them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class Preset:
     key, title, about
         For addresses, on the page, and in a sentence what to look for.
     figure
-        The shipped table that holds its points (``obmc.experiments.figures``).
+        The figure among whose runs its points are (``obmc.experiments.figures``).
     offers, calibrations
         What it compares, by the keys of ``OFFERS``.
     data, noise, repetitions, log_error, epsilon

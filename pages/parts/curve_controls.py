@@ -86,8 +86,8 @@ def choose_preset(plan: Plan | None, known: Mapping[str, Preset]) -> None:
         key=_PRESET,
         on_change=_take_preset,
         args=(titles,),
-        help="Charts that are computed already. Choosing one sets all controls; whatever is changed after that makes "
-        "it your own.",
+        help="Charts to begin with. Most are computed already; where runs are missing, the page names the mechanisms "
+        "and offers to compute them. Choosing one sets all controls; whatever is changed after that makes it your own.",
     )
     explain.say("" if found is None else found.about)
 

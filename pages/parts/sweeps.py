@@ -130,7 +130,9 @@ def _offer_missing(found: Found) -> None:
 
 def _there(found: Found) -> str:
     total = found.plan.runs
-    return f"{total - len(found.missing):,} of the {total:,} runs behind this chart are there."
+    said = f"{total - len(found.missing):,} of the {total:,} runs behind this chart are there."
+    names = found.plan.names_of(found.missing)
+    return f"{said} Not complete: {', '.join(names)}." if len(names) < len(found.plan.curves) else said
 
 
 def _workers() -> str:
