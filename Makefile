@@ -39,7 +39,7 @@ evidence: environment chromium  ## The long checks; their figures go to docs/evi
 coverage: environment  ## Branch coverage of obmc by its tests, with what is left, in docs/evidence/coverage.md
 	JOBS=$(JOBS) $(BIN)/python -m benchmarks --evidence branch_coverage
 
-reproduce: $(VENV)/app.stamp  ## The paper's figures and the report on them; one, in small: make reproduce ARGS="--figure 1a --quick"
+reproduce: $(VENV)/app.stamp  ## The paper's figures, a table for each; one, in small: make reproduce ARGS="--figure 1a --quick"
 	$(BIN)/python -m obmc reproduce $(ARGS)
 
 docs: environment  ## The documentation as pages, in build/docs; warnings are errors

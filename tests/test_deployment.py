@@ -21,6 +21,7 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
+from obmc.datasets.reader import containers
 from obmc.experiments import jobs
 
 ROOT = Path(__file__).parents[1]
@@ -70,6 +71,29 @@ def test_the_tests_that_the_security_page_names_exist() -> None:
     named = set(re.findall(r"`((?:tests|pages)/[\w/]+\.py)`", text))
     assert len(named) > 10
     assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
+
+
+def test_the_security_page_states_the_bounds_of_the_reader() -> None:
+    text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    small, most = containers.SMALL // 2**20, containers.DEFAULT_MAX_BYTES // 2**30
+    said = f"more than {small} MB unpacked only up to {containers.USUAL_PACKING} times its own size"
+    assert f"{said}, and never more than {most} GB" in text
+
+
+def test_the_line_for_docker_takes_the_same_rights_away_as_compose() -> None:
+    line = re.search(r"^    docker run (.*\\\n.*)$", PAGE, re.MULTILINE)
+    assert line is not None
+    shared = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["x-shared"]
+    assert (shared["read_only"], shared["tmpfs"], shared["cap_drop"]) == (True, ["/tmp"], ["ALL"])
+    assert shared["security_opt"] == ["no-new-privileges:true"]
+    for option in ("--read-only", "--tmpfs /tmp", "--cap-drop ALL", "--security-opt no-new-privileges", "--memory 3g"):
+        assert option in line.group(1)
+
+
+def test_every_block_of_the_example_for_caddy_ends_its_line() -> None:
+    block = PAGE.partition("With Caddy")[2].partition("Under a path")[0]
+    lines = [line.strip() for line in block.splitlines() if line.startswith("    ")]
+    assert lines == ["example.org {", "reverse_proxy 127.0.0.1:8501", "}"]
 
 
 # What the code must not do with what comes from outside ---------------------------------------------------------------
