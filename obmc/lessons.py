@@ -24,6 +24,7 @@ from obmc.mechanisms import Clear, GradientPerturbation, InputPerturbation, Obje
 from obmc.mechanisms.base import Mechanism
 from obmc.privacy import Ledger, accounting
 from obmc.privacy.audit import Audit, success_ceiling
+from obmc.privacy.guarantee import odds
 from obmc.privacy.noise import check_epsilon, flip_probability, laplace_variance, randomised_response_variance
 from obmc.summary import Mean
 
@@ -174,7 +175,8 @@ def _audited(check: Check) -> Audit:
 
 def _odds() -> Numbers:
     return {
-        **{f"odds_{eps}": math.exp(eps) for eps in (1, 4, 10)},
+        # As everywhere, rounded up: "at most" would be false below.
+        **{f"odds_{eps}": float(odds(eps).replace(",", "")) for eps in (1, 4, 10)},
         **{f"posterior_{eps}": posterior(eps, 0.5) for eps in (1, 4, 10)},
         "rare": posterior(1.0, 0.01),
     }

@@ -71,8 +71,9 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "proven",
             "Proven privacy on synthetic data",
-            "What accuracy costs where the whole output has a proven guarantee: the four mechanisms as corrected, and "
-            "InP+. Look at how far each lies from the line without noise, and whether it beats a matrix of zeros.",
+            "What accuracy costs where a guarantee for one rating's sign is proven for the whole output, of OutP with "
+            "delta = 0.00001: the four mechanisms as corrected, and InP+. Look at how far each lies from the line "
+            "without noise, and whether it beats a matrix of zeros.",
             "1b",
             (*_FOUR, "inp+"),
             log_error=True,
@@ -111,8 +112,8 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "small-epsilon",
             "Small epsilon",
-            "Where an adversary's odds grow at most 2.8-fold, and less: with so few observations nothing can be learnt "
-            "there but how much is lost.",
+            "Epsilon of 1 and below for one rating's sign, of OutP with delta = 0.00001: with so few observations "
+            "nothing can be learnt there but how much is lost.",
             "small-epsilon",
             (*_FOUR, "inp+"),
             log_error=True,
@@ -134,7 +135,8 @@ PRESETS: dict[str, Preset] = {
             "rigour",
             "What rigour costs",
             "Each of the paper's mechanisms at the paper's calibration and at the one with a guarantee that is proven "
-            "for the whole output. The distance between the two curves of a colour is the price of the proof.",
+            "for the whole output, of OutP with delta = 0.00001. The distance between the two curves of a colour is "
+            "the price of the proof.",
             "1b",
             _FOUR,
             ("rigorous", "paper"),
@@ -143,7 +145,8 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "beyond",
             "Beyond the paper: InP+",
-            "InP+ beside all four mechanisms as corrected, the effects alone, and its model without noise.",
+            "InP+ beside all four mechanisms as corrected, OutP with delta = 0.00001, the effects alone, and its model "
+            "without noise.",
             "2b",
             (*_FOUR, "inp+", "effects", "clear-effects"),
             data="ml-100k",
@@ -162,7 +165,8 @@ RATIO_PRESETS: dict[str, Preset] = {
         Preset(
             "ratio-proven",
             "Proven privacy, logistic noise",
-            "How much more data it takes to make up for the noise: the four mechanisms as corrected, and InP+.",
+            "How much more data it takes to make up for the noise: the four mechanisms as corrected, of which "
+            "OutP has a delta of 0.00001, and InP+.",
             "5",
             (*_FOUR, "inp+"),
             repetitions=_RATIO_DRAWS,

@@ -113,20 +113,6 @@ def test_every_file_says_in_one_line_what_it_is_for() -> None:
 
 
 def test_the_paper_has_its_authors_wherever_it_is_cited() -> None:
-    cited = [path for path in [*PAGES, *(ROOT / "pages").rglob("*.py")] if "*One-Bit" in path.read_text("utf-8")]
-    assert {path.name for path in cited} >= {"README.md", "mathematics.md", "learn_words.py"}
-    authors = re.findall(r"family-names: (\w+)\n +given-names: (\w)", (ROOT / "CITATION.cff").read_text("utf-8"))
-    assert [family for family, _ in authors] == ["Li", "Wei", "Huang", "Mao", "Wang"]
-    full = r",?\s+(?:and\s+)?".join(rf"{given}\.\s+{family}" for family, given in authors) + r"[.,]\s+\*One-Bit"
-    short = r"\*\s+\(" + ", ".join(family for family, _ in authors) + r"\)"
-    for path in cited:
-        assert re.search(f"{full}|{short}", path.read_text("utf-8")), path
-
-
-# The paper ------------------------------------------------------------------------------------------------------------
-
-
-def test_the_paper_has_its_authors_wherever_it_is_cited() -> None:
     cited = [ROOT / "README.md", DOCS / "mathematics.md", DOCS / "reproduction.md", ROOT / "pages/parts/learn_words.py"]
     authors = re.findall(r"family-names: (\w+)\n +given-names: (\w)", (ROOT / "CITATION.cff").read_text("utf-8"))
     assert [family for family, _ in authors] == ["Li", "Wei", "Huang", "Mao", "Wang"]

@@ -10,7 +10,14 @@ import pytest
 from obmc import lessons
 
 EXPECTED = {
-    "odds": {"odds_1": 2.718, "odds_10": 22_026.5, "posterior_1": 0.7311, "posterior_4": 0.9820, "rare": 0.0267},
+    "odds": {
+        "odds_1": 2.8,
+        "odds_4": 54.6,
+        "odds_10": 22_027.0,
+        "posterior_1": 0.7311,
+        "posterior_4": 0.9820,
+        "rare": 0.0267,
+    },
     "game": {"flip": 0.2689, "ceiling": 0.7311, "low": 0.5090, "high": 0.9134},
     "bridge": {"bound": 5.99, "multiplier": 199.6, "theory": 200.0, "moved": 200.0},
     "one-entry": {"claimed": 1.0, "bound": 0.771, "exact": 1.0},

@@ -9,6 +9,7 @@ import pytest
 from obmc.experiments.figures import find_figure, shipped_store
 from obmc.plan import Plan
 from obmc.presets import PRESETS, RATIO_PRESETS, Preset, find_preset
+from obmc.privacy.guarantee import number
 
 ALL = [*PRESETS.values(), *RATIO_PRESETS.values()]
 
@@ -40,6 +41,17 @@ def test_a_preset_opens_on_finished_runs_save_for_what_takes_longest(preset: Pre
     unfinished = {"GraP"} if preset.key == "beyond" else set()
     assert set(plan.names_of(point for point in points if point not in found)) <= unfinished
     assert set(plan.names_of(points)) - set(plan.names_of(found)) <= unfinished
+
+
+@pytest.mark.parametrize("preset", ALL, ids=lambda preset: preset.key)
+def test_what_is_said_of_a_preset_names_the_delta_of_its_guarantees(preset: Preset) -> None:
+    plan = preset.plan
+    for curve in plan.private:
+        delta = plan.guarantee(curve, 1.0).delta
+        if delta > 0.0:
+            said = preset.about.replace(" has a", "").replace("delta of", "delta =")
+            assert curve.offer.label in said and f"delta = {number(delta)}" in said
+    assert "odds" not in preset.about
 
 
 def test_charts_without_a_choice_are_refused() -> None:

@@ -100,7 +100,7 @@ def sidebar() -> None:
         epsilon = _type(
             EPSILON,
             "The privacy parameter, from 0.1 to 20: the smaller, the more noise. An adversary's odds about one "
-            "rating grow at most e^epsilon-fold where it is proven for the whole output.",
+            "rating's sign grow at most e^epsilon-fold where it is proven for the whole output without a delta.",
             "%g",
         )
         alpha = _slide(

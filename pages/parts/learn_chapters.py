@@ -90,8 +90,8 @@ def epsilon() -> None:
             f"{eps:g}.",
         )
         st.markdown(
-            f"At epsilon = {eps:g} their odds grow at most **{odds(eps)}-fold**: from {prior:.0%} to at most "
-            f"**{after:.1%}**."
+            f"At epsilon = {eps:g}, delta = 0 their odds grow at most **{odds(eps)}-fold**: from {prior:.0%} to at "
+            f"most **{after:.1%}**."
         )
     with right:
         st.subheader("By a game")

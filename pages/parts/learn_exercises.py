@@ -60,9 +60,9 @@ SHORT = (
         "What epsilon promises",
         6,
         r"An adversary holds both signs of one rating for equally likely. By how much can their odds grow after a "
-        r"release with $\varepsilon = 1$, $4$, $10$, and how sure can they become? What if they gave +1 a chance of "
-        r"1 % before?",
-        r"The odds grow at most $e^{{\varepsilon}}$-fold: {odds_1:.3g}, {odds_4:.3g} and {odds_10:,.0f}. From 50 % the "
+        r"release with $\varepsilon = 1$, $4$, $10$ and $\delta = 0$, and how sure can they become? What if they gave "
+        r"+1 a chance of 1 % before?",
+        r"The odds grow at most $e^{{\varepsilon}}$-fold: {odds_1:.1f}, {odds_4:.1f} and {odds_10:,.0f}. From 50 % the "
         r"belief can grow to {posterior_1:.1%}, {posterior_4:.1%} and {posterior_10:.3%}. From 1 % it grows to "
         r"{rare:.1%} at most at $\varepsilon = 1$: an unlikely thing stays unlikely.",
     ),

@@ -10,8 +10,10 @@ GLOSSARY = {
     "Audit": "An attack whose success proves, with a stated confidence, how large epsilon is at least.",
     "Central model": "Somebody holds the true ratings and has to be trusted; what leaves them is protected.",
     "Composition": "Releases about the same ratings add up: their epsilons are summed.",
-    "Delta": r"A probability $\delta$ with which the promise of epsilon may fail.",
-    "Epsilon": r"The privacy parameter: an adversary's odds about one rating grow at most $e^{\varepsilon}$-fold.",
+    "Delta": r"What is added to the bound of epsilon: no set of results is more than $e^{\varepsilon}$ times as "
+    r"likely under one sign as under the other, plus $\delta$.",
+    "Epsilon": r"The privacy parameter: where it is proven, with $\delta = 0$, an adversary's odds about one rating's "
+    r"sign grow at most $e^{\varepsilon}$-fold.",
     "Link": r"The function $h$ that turns an entry into the probability of a $+1$: logistic or Gaussian (probit).",
     "Local model": "Every rating is noised by its owner; nobody has to be trusted.",
     "Neighbouring data sets": "Two tables in which the same people rated the same items, and one rating's sign "

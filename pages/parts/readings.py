@@ -7,6 +7,7 @@ import streamlit as st
 from obmc import limits
 from obmc.experiments import MEASURES
 from obmc.plan import Plan
+from obmc.privacy.guarantee import odds
 from obmc.reading import calibration_changes, epsilon_for, needed, read, rows_of
 from pages.parts import address, controls, explain
 from pages.parts.background import known
@@ -43,9 +44,10 @@ def at(found: Found, epsilon: float) -> None:
     )
     explain.box(
         "How to read this",
-        "An adversary who knows everything but one rating guesses its sign. Epsilon bounds how much the result can "
-        "help: the odds of the guess grow at most e^epsilon-fold. At 0.1 that is next to nothing, at 10 it is "
-        "22,027-fold.",
+        "An adversary who knows everything but one rating guesses its sign. Where epsilon is proven for the whole "
+        f"output without a delta, the odds of the guess grow at most e^epsilon-fold: {odds(0.1)}-fold at 0.1, "
+        f"{odds(10.0)}-fold at 10. With a delta, no set of results is more than e^epsilon times as likely under "
+        "one sign as under the other, plus at most delta. The sentences above say which of these, if any, is proven.",
     )
 
 

@@ -17,7 +17,7 @@ EXERCISES = learn_exercises.SHORT + learn_exercises.FURTHER
 PARTS = re.findall(r"^### (\d+)–(\d+): (.*)\n((?:(?!#).*\n)*)", NOTES.read_text("utf-8"), re.M)
 # What an exercise asks about: its settings, and counts of its own.
 ASKED = {
-    "odds": "1 4 10 50% 1% 100%",
+    "odds": "0 1 4 10 50% 1% 100%",
     "game": "95%",
     "bridge": "400",
     "users": "1 4 65 737 0",

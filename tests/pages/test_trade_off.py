@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from obmc.experiments import run
 from obmc.offers import CALIBRATIONS, OFFERS
 from obmc.plan import KnownRows, Plan, curves_of
+from obmc.privacy.guarantee import odds
 from obmc.single import Setting
 from obmc.summary import as_frame, losses, summarise
 
@@ -120,6 +121,15 @@ def test_the_chart_has_words_that_state_its_numbers(open_page, settle):
     assert f"InP: {low['mean']:.3f} at epsilon 1" in words
     assert "All zeros 1.000" in words
     assert f"At epsilon = 1, InP has a mean average relative error of {low['mean']:.3f}" in text(at)
+
+
+def test_how_to_read_it_says_of_epsilon_and_delta_what_their_definition_says(open_page, settle):
+    at = compute(open_page(mechs="InP", **SMALL), settle)
+    said = text(at)
+    # Rounded up, and of no guarantee but a proven one without a delta.
+    assert f"{odds(10.0)}-fold at 10" in said and float(odds(10.0).replace(",", "")) >= np.exp(10.0)
+    assert "proven for the whole output without a delta, the odds" in said
+    assert "as likely under one sign as under the other, plus at most delta" in said
 
 
 def test_the_epsilon_for_a_wanted_error_is_read_off_the_curve(open_page, settle):
