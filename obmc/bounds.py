@@ -47,6 +47,8 @@ def flipped_steepness(link: Link, alpha: float, epsilon: float) -> float:
         Bound of the box, above 0.
     epsilon
         Of randomised response, above 0.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
     """
     bound = check_number("alpha", alpha, low=0.0, open_low=True)
     p = flip_probability(epsilon)
@@ -70,6 +72,8 @@ def flipped_flatness(link: Link, alpha: float, epsilon: float) -> float:
     """beta_c = sup over |x| <= alpha of c (1 - c) / c'^2 = (p (1 - p) + q^2 h (1 - h)) / (q h')^2 at |x| = alpha.
 
     Arguments as for ``flipped_steepness``. Infinite where h'(alpha) is 0 in double precision.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
     """
     bound = check_number("alpha", alpha, low=0.0, open_low=True)
     p = flip_probability(epsilon)
@@ -80,7 +84,10 @@ def flipped_flatness(link: Link, alpha: float, epsilon: float) -> float:
 
 
 def paper_flipped_flatness(alpha: float, epsilon: float) -> float:
-    """1/(2 (1 - 2p)^2) + e^alpha / 2, which the paper prints as a bound on beta_c (logistic): it is not one."""
+    """1/(2 (1 - 2p)^2) + e^alpha / 2, which the paper prints as a bound on beta_c (logistic): it is not one.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
+    """
     bound = check_number("alpha", alpha, low=0.0, high=700.0, open_low=True)
     q = math.tanh(min(check_epsilon("epsilon", epsilon), 700.0) / 2.0)
     return 0.5 / q**2 + 0.5 * math.exp(bound)
@@ -101,6 +108,8 @@ def standard_rate(shape: tuple[int, int], n: int, rank: int = 1) -> float:
     rank
         r, at least 1.
 
+    Raises ``ValueError`` naming the argument that is out of its range.
+
     Source: Davenport, Plan, van den Berg and Wootters 2014, Theorem 1.
     """
     d1, d2 = _shape(shape)
@@ -115,6 +124,8 @@ def standard_shape(
 
     L and beta are those of h, or of the flipped c where ``epsilon`` is finite. The universal constant of the bound is
     not known, so only ratios of such values mean anything. Arguments as for the functions that it is made of.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
     """
     bound = check_number("alpha", alpha, low=0.0, open_low=True)
     if math.isinf(epsilon):
@@ -128,7 +139,10 @@ def standard_shape(
 
 
 def trivial_bound(alpha: float) -> float:
-    """4 alpha^2: no two matrices with entries in [-alpha, alpha] have a larger mean squared difference."""
+    """4 alpha^2: no two matrices with entries in [-alpha, alpha] have a larger mean squared difference.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
+    """
     return 4.0 * check_number("alpha", alpha, low=0.0, open_low=True) ** 2
 
 
@@ -147,6 +161,8 @@ def explicit_bound(
         As above.
     noise_variance
         Of the noise on a label: 0 without privacy, ``randomised_response_variance`` or ``laplace_variance`` with it.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
     """
     bound = check_number("alpha", alpha, low=0.0, open_low=True)
     d1, d2 = _shape(shape)
@@ -159,7 +175,10 @@ def explicit_bound(
 
 
 def output_noise_term(alpha: float, epsilon: float) -> float:
-    """8 alpha^2 / eps^2: what Laplace(2 alpha / eps) on every entry adds to the mean squared error, in expectation."""
+    """8 alpha^2 / eps^2: what Laplace(2 alpha / eps) on every entry adds to the mean squared error, in expectation.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
+    """
     return 8.0 * check_number("alpha", alpha, low=0.0, open_low=True) ** 2 / check_epsilon("epsilon", epsilon) ** 2
 
 
@@ -168,6 +187,8 @@ def objective_noise_term(tau: float, scale: float, shape: tuple[int, int], n: in
 
     By duality (1/n) <H, M - X> <= (2 tau / n) ||H||_2, and the spectral norm of n Laplace(b) entries, with variance
     2 b^2, is about sqrt(2) b (sqrt(n/d1) + sqrt(n/d2)). In the unit of the objective per observed entry.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
     """
     radius = check_number("tau", tau, low=0.0, open_low=True)
     b = check_number("scale", scale, low=0.0, open_low=True)

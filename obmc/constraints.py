@@ -31,6 +31,8 @@ class ConstraintSet:
     alpha
         Bound of the infinity norm, above 0; None for the nuclear norm alone.
 
+    Raises ``ValueError`` naming the argument that is out of its range.
+
     Source: paper, equation (2) and section 3.2.
     """
 
@@ -44,7 +46,10 @@ class ConstraintSet:
 
     @classmethod
     def for_rank(cls, shape: tuple[int, int], rank: int = 1, alpha: float = 1.0) -> ConstraintSet:
-        """The paper's set: tau = alpha sqrt(rank d1 d2), which every matrix of that rank within the box satisfies."""
+        """The paper's set: tau = alpha sqrt(rank d1 d2), which every matrix of that rank within the box satisfies.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         rows, cols = check_shape("shape", shape)
         order = check_integer("rank", rank, low=1, high=min(rows, cols))
         bound = check_number("alpha", alpha, low=0.0, open_low=True)
@@ -55,7 +60,10 @@ class ConstraintSet:
         return x if self.alpha is None else np.clip(x, -self.alpha, self.alpha)
 
     def project_nuclear(self, matrix: Array) -> Array:
-        """The Euclidean projection on the nuclear-norm ball, by a full singular value decomposition."""
+        """The Euclidean projection on the nuclear-norm ball, by a full singular value decomposition.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         matrix = check_numbers("matrix", matrix, dimensions=2)
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
         if values.sum() <= self.tau:

@@ -35,7 +35,8 @@ class Link(Protocol):
 
     @property
     @abstractmethod
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What tables, keys and the command line call it."""
 
     @property
     def sigma(self) -> float:
@@ -215,21 +216,33 @@ class Logistic(Link):
         return 0.25
 
     def min_curvature(self, alpha: float) -> float:
-        """h'(alpha)."""
+        """h'(alpha).
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         return float(self.density(check_number("alpha", alpha, low=0.0, open_low=True)))
 
     def log_curvature_ratio(self, alpha: float) -> float:
-        """0: the curvature h' is even."""
+        """0: the curvature h' is even.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         check_number("alpha", alpha, low=0.0, open_low=True)
         return 0.0
 
     def steepness(self, alpha: float) -> float:
-        """L = 1 for every alpha, since h' = h (1 - h)."""
+        """L = 1 for every alpha, since h' = h (1 - h).
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         check_number("alpha", alpha, low=0.0, open_low=True)
         return 1.0
 
     def flatness(self, alpha: float) -> float:
-        """beta = (1 + e^alpha)^2 / e^alpha, attained at |x| = alpha (the paper prints e^alpha)."""
+        """beta = (1 + e^alpha)^2 / e^alpha, attained at |x| = alpha (the paper prints e^alpha).
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         bound = check_number("alpha", alpha, low=0.0, open_low=True)
         return 2.0 + math.exp(bound) + math.exp(-bound) if bound < 700.0 else math.inf
 
@@ -244,6 +257,8 @@ class Gaussian(Link):
         Standard deviation of the noise, above 0, in the unit of the matrix.
 
     All functions are finite and accurate for x / sigma in [-300, 300] at least. Source: paper, section 3.2.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
     """
 
     sigma: float = 1.0
@@ -312,22 +327,34 @@ class Gaussian(Link):
         return 1.0 / self.sigma**2
 
     def min_curvature(self, alpha: float) -> float:
-        """r'(-v) / sigma^2 at v = alpha / sigma: the hazard r is convex, so that the curvature falls with x."""
+        """r'(-v) / sigma^2 at v = alpha / sigma: the hazard r is convex, so that the curvature falls with x.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         return float(self.curvature(check_number("alpha", alpha, low=0.0, open_low=True)))
 
     def log_curvature_ratio(self, alpha: float) -> float:
-        """log r'(v) / r'(-v) at v = alpha / sigma; infinite where r'(-v) is 0 in double precision."""
+        """log r'(v) / r'(-v) at v = alpha / sigma; infinite where r'(-v) is 0 in double precision.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         bound = check_number("alpha", alpha, low=0.0, open_low=True)
         least = self.curvature(bound)
         return float(np.log(self.curvature(-bound)) - np.log(least)) if least > 0.0 else math.inf
 
     def steepness(self, alpha: float) -> float:
-        """L = phi(v) / (sigma Phi(v) Q(v)) at v = alpha / sigma: h'/(h(1-h)) grows with |x|."""
+        """L = phi(v) / (sigma Phi(v) Q(v)) at v = alpha / sigma: h'/(h(1-h)) grows with |x|.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         bound = check_number("alpha", alpha, low=0.0, open_low=True)
         return float(self.score(bound) + self.score(-bound))
 
     def flatness(self, alpha: float) -> float:
-        """beta = Phi(v) Q(v) sigma^2 / phi(v)^2 at v = alpha / sigma, which grows like e^(v^2/2)."""
+        """beta = Phi(v) Q(v) sigma^2 / phi(v)^2 at v = alpha / sigma, which grows like e^(v^2/2).
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         bound = check_number("alpha", alpha, low=0.0, open_low=True)
         product = float(self.score(bound) * self.score(-bound))
         return 1.0 / product if product > 0.0 else math.inf

@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 class Predictor(Protocol):
     """What can be asked for entries: a ``Completion``, or a baseline."""
 
-    def predict(self, rows: ArrayLike, cols: ArrayLike) -> NDArray[np.float64]: ...
+    def predict(self, rows: ArrayLike, cols: ArrayLike) -> NDArray[np.float64]:
+        """The entries at (rows[k], cols[k]), shape (n,)."""
 
 
 class ProbabilisticPredictor(Predictor, Protocol):
     """A predictor whose entries a link turns into probabilities."""
 
     @property
-    def link(self) -> Link: ...
+    def link(self) -> Link:
+        """h, with h(entry) the probability of a +1."""
 
 
 def average_relative_error(estimate: Predictor | NDArray[np.float64], truth: NDArray[np.float64]) -> float:
@@ -114,6 +116,8 @@ def reliability(done: ProbabilisticPredictor, test: Observations, bins: int = 10
     -------
     A row per interval: ``low``, ``high``, ``count``, ``predicted`` (mean probability), ``observed`` (share of +1) and
     ``standard_error`` of that share, sqrt(observed (1 - observed) / count).
+
+    Raises ``ValueError`` naming the argument that is out of its range.
     """
     import pandas as pd
 
@@ -154,6 +158,8 @@ def accuracy_by_activity(
     -------
     A row per group: ``fewest`` and ``most`` training ratings, ``count`` of held-out ratings, ``accuracy`` and its
     ``standard_error``.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
     """
     import pandas as pd
 

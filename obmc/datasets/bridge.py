@@ -35,6 +35,8 @@ def bridge(size: int = 20, alpha: float = 1.0) -> Bridge:
     alpha
         The bound of the box, above 0.
 
+    Raises ``ValueError`` naming the argument that is out of its range.
+
     Source: docs/mathematics.md, Output perturbation.
     """
     d = check_integer("size", size, low=2, high=2_000)

@@ -67,14 +67,17 @@ class RatingsTable:
 
     @property
     def n_users(self) -> int:
+        """d1, the number of different users."""
         return len(self.users)
 
     @property
     def n_items(self) -> int:
+        """d2, the number of different items."""
         return len(self.items)
 
     @property
     def n_ratings(self) -> int:
+        """n, the number of ratings."""
         return len(self.ratings)
 
     @lazy_property

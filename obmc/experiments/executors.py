@@ -112,7 +112,10 @@ class LocalExecutor(Executor):
     def submit_to(
         self, lane: str, urgent: bool, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Future[Any]:
-        """As ``submit``, in a lane of that name."""
+        """As ``submit``, in a lane of that name.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         task = _Task(pickle.dumps((fn, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL))
         with self._lock:
             if self._closed:

@@ -111,7 +111,10 @@ class MechanismSpec:
 
     @classmethod
     def of(cls, value: Any) -> MechanismSpec:
-        """From a name, a mapping with ``name`` (and calibration, options), a mechanism or a mechanism's class."""
+        """From a name, a mapping with ``name`` (and calibration, options), a mechanism or a mechanism's class.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         if isinstance(value, MechanismSpec):
             return value
         if isinstance(value, str):
@@ -182,7 +185,10 @@ class MechanismSpec:
         return self.maker(**arguments)
 
     def to_dict(self) -> dict[str, Any]:
-        """For a file: the name, and calibration and options where there are any."""
+        """For a file: the name, and calibration and options where there are any.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         if self.made is not None:
             raise ValueError(f"{self.name} is a mechanism of one's own and cannot be written to a file.")
         entry: dict[str, Any] = {"name": self.name}

@@ -160,7 +160,10 @@ class Store:
         return {tuple(names): _number(seconds) for *names, seconds in lines if seconds is not None}
 
     def prune(self, everything: bool = False, older_than: float | None = None) -> int:
-        """Remove the results of other versions, all older than so many days, or everything; returns how many runs."""
+        """Remove the results of other versions, all older than so many days, or everything; returns how many runs.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         values: list[float]
         if everything:
             where, values = "1", []

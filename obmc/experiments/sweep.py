@@ -85,6 +85,8 @@ class InMemory:
         The matrix itself, shape (d1, d2), where it is known.
     name
         For the rows' ``dataset``.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
     """
 
     train: Observations
@@ -104,7 +106,10 @@ class InMemory:
 
     @classmethod
     def of(cls, value: Any) -> InMemory:
-        """From a pair (train, test), a synthetic problem or a data set that was read."""
+        """From a pair (train, test), a synthetic problem or a data set that was read.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         if isinstance(value, InMemory):
             return value
         if isinstance(value, SyntheticProblem):

@@ -29,6 +29,8 @@ class Clear(Mechanism):
         False: the paper's estimator. True: the unprotected counterpart of InP+, with user and item effects, a radius
         and a ridge chosen by cross-validation on the true signs, and the same loss.
 
+    Raises ``ValueError`` naming the argument that is out of its range.
+
     Source: paper, section 5 (Clear); docs/inp-plus.md for the effects.
     """
 

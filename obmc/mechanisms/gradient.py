@@ -142,6 +142,8 @@ class GradientPerturbation(Mechanism):
         ``step_length``), the mean of the iterates.
         Both start at zero, and neither has a line search or a stopping rule: those would look at the data.
 
+    Raises ``ValueError`` naming the argument that is out of its range.
+
     Source: paper, section 4.3, Algorithm 3; Balle and Wang 2018.
     """
 

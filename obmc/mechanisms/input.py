@@ -43,6 +43,8 @@ class InputPerturbation(LocalMechanism):
     estimator
         "likelihood" or "unbiased" overrides the calibration's loss; "matching" is the other name of "unbiased".
 
+    Raises ``ValueError`` naming the argument that is out of its range.
+
     Source: paper, section 4.1; Natarajan et al. 2013 for the unbiased loss.
     """
 

@@ -48,6 +48,8 @@ class InputPerturbationPlus(LocalMechanism):
         standard errors; or "rule", in half the time: the ridge by the spread of row and column means, and the radius
         whose remaining gradient looks like noise alone.
 
+    Raises ``ValueError`` naming the argument that is out of its range.
+
     Source: docs/inp-plus.md.
     """
 

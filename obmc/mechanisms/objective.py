@@ -52,6 +52,8 @@ class ObjectivePerturbation(LocalMechanism):
         "laplace" or "geometric" (two-sided geometric noise on the bit: the same epsilon, less variance; only where the
         data enter linearly). A release draws geometric noise always.
 
+    Raises ``ValueError`` naming the argument that is out of its range.
+
     Source: paper, section 4.2 and appendix.
     """
 
@@ -74,7 +76,10 @@ class ObjectivePerturbation(LocalMechanism):
         return link.is_canonical or self.calibration == "rigorous"
 
     def scale(self, link: Link, cset: ConstraintSet) -> float:
-        """b, the scale of the Laplace noise that multiplies X_ij in the objective."""
+        """b, the scale of the Laplace noise that multiplies X_ij in the objective.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         if self.is_linear(link):
             return 1.0 / (self.epsilon * self._halving)
         alpha = require_alpha(cset, _form(link))

@@ -64,6 +64,8 @@ class OutputPerturbation(Mechanism):
     entries
         (row, column) pairs to answer, rigorous only: nothing else of the matrix is shown.
 
+    Raises ``ValueError`` naming the argument that is out of its range.
+
     Source: paper, section 4.4; Chaudhuri, Monteleoni and Sarwate 2011 and Balle and Wang 2018 for the ridge.
     """
 
@@ -124,13 +126,18 @@ class OutputPerturbation(Mechanism):
         """S2 + 2 sqrt(2 g / mu): how far two solutions of the ridge problem can be apart, g the gap fixed in advance.
 
         The matching loss is used for both links, so D = 1 and kappa = h'(alpha); g = 1e-8 f(0) depends on n alone.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
         """
         alpha = require_alpha(cset, "output perturbation")
         gap = RIDGE_GAP * n * link.potential_at_zero
         return accounting.ridge_sensitivity(1.0, float(link.density(alpha)), self.ridge_weight, gap)
 
     def noise_std(self, link: Link, cset: ConstraintSet, n: int) -> float:
-        """The standard deviation of the noise on one entry, ``n`` the number of observed entries."""
+        """The standard deviation of the noise on one entry, ``n`` the number of observed entries.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         if self.uses_ridge:
             return self.multiplier * self.l2_sensitivity(link, cset, n)
         count = 1 if self.entries is None else len(self.entries)
@@ -314,7 +321,10 @@ class OutputPerturbation(Mechanism):
         return done
 
     def noised(self, matrix: Array, link: Link, cset: ConstraintSet, n: int, noise: Noise) -> Array:
-        """The clipped matrix plus noise on every entry, before any post-processing."""
+        """The clipped matrix plus noise on every entry, before any post-processing.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         alpha = require_alpha(cset, "output perturbation")
         if not self.uses_ridge:
             return noise.laplace_entries(matrix, alpha=alpha, epsilon=self.epsilon, count=1)
@@ -336,7 +346,10 @@ class OutputPerturbation(Mechanism):
         return matrix
 
     def answered(self, solution: Completion, cset: ConstraintSet, noise: Noise) -> Array:
-        """The named entries, clipped and noised, in their order."""
+        """The named entries, clipped and noised, in their order.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         assert self.entries is not None
         rows, cols = np.array(self.entries).T
         return noise.laplace_entries(
@@ -494,6 +507,8 @@ def output_multiplier(
 
     The exact privacy loss of the whole matrix for this pair of data sets is this number times the nominal epsilon. It
     is computed from the private ratings: for the owner's eyes, never part of a release. Two solves.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
     """
     alpha = require_alpha(cset, "output perturbation")
     return float(output_change(obs, link, cset, entry, tol).sum()) / (2.0 * alpha)

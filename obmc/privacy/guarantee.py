@@ -160,6 +160,8 @@ class Guarantee:
         The noise multiplier of all answers together for Gaussian noise, else nan.
     simulated
         True where the noise came from a seed.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
     """
 
     mechanism: str
@@ -251,6 +253,8 @@ class Guarantee:
         Pure: m eps (infinite with Gaussian noise), eps where any change of the data is covered. At delta: the exact
         value of randomised response for noise on each bit apart (an upper bound for noises other than randomised
         response and the geometric one), the Gaussian value at sqrt(m) or m times the sensitivity.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
         """
         count = check_integer("ratings", ratings, low=1)
         if not math.isfinite(self.total_epsilon):
@@ -285,7 +289,10 @@ class Guarantee:
         return f"The asked epsilon = {number(self.claimed)} {verdict}; proven for {what}: {level}"
 
     def sentences(self, audience: Audience = "student") -> list[tuple[str, str]]:
-        """The statement as (topic, text) pairs, for a card that lays them out."""
+        """The statement as (topic, text) pairs, for a card that lays them out.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         check_choice("audience", audience, ("student", "expert"))
         parts = self._expert() if audience == "expert" else self._student()
         return [(topic, text) for topic, text in parts if text]

@@ -97,6 +97,8 @@ class Ledger:
         noise, so a limit of 0 admits pure releases only).
 
     All operations are safe to call from several threads; a release is checked, drawn and booked as one step.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
     """
 
     def __init__(
@@ -269,6 +271,8 @@ class Ledger:
         Without delta the pure value, sum of m eps_i (infinite once Gaussian noise was used; releases that cover any
         change of the data count once). With delta: noise on each bit apart by the exact distribution of its privacy
         losses, Gaussian noise by its exact curve, everything else by m eps.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
         """
         count = check_integer("ratings", ratings, low=1)
         if delta is None:

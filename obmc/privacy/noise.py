@@ -87,7 +87,10 @@ def check_delta(name: str, value: Any) -> float:
 
 
 def flip_probability(epsilon: float) -> float:
-    """p = 1 / (1 + e^eps), the probability with which randomised response reverses a sign."""
+    """p = 1 / (1 + e^eps), the probability with which randomised response reverses a sign.
+
+    Raises ``ValueError`` naming the argument that is out of its range.
+    """
     return 1.0 / (1.0 + math.exp(min(check_epsilon("epsilon", epsilon), 700.0)))
 
 

@@ -38,18 +38,23 @@ class Estimate(Protocol):
     """A matrix that can be asked for entries without being formed."""
 
     @property
-    def shape(self) -> tuple[int, int]: ...
+    def shape(self) -> tuple[int, int]:
+        """(d1, d2)."""
 
-    def dense(self) -> Array: ...
+    def dense(self) -> Array:
+        """The whole matrix, shape (d1, d2)."""
 
-    def at(self, rows: NDArray[Any], cols: NDArray[Any]) -> Array: ...
+    def at(self, rows: NDArray[Any], cols: NDArray[Any]) -> Array:
+        """The entries at (rows[k], cols[k]), shape (n,)."""
 
-    def row(self, row: int) -> Array: ...
+    def row(self, row: int) -> Array:
+        """One row, shape (d2,)."""
 
     def scores(self, row: int) -> Array:
         """What the entries of a row are ranked by: the entries, before a clip where there is one."""
 
-    def singular_values(self) -> Array: ...
+    def singular_values(self) -> Array:
+        """The singular values, largest first; those that a factored matrix is known to have."""
 
     @property
     def blocks(self) -> Iterator[Array]:
@@ -57,7 +62,7 @@ class Estimate(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class DenseEstimate:
+class DenseEstimate(Estimate):
     """A matrix held entry by entry."""
 
     matrix: Array
@@ -87,7 +92,7 @@ class DenseEstimate:
 
 
 @dataclass(frozen=True, eq=False)
-class FactoredEstimate:
+class FactoredEstimate(Estimate):
     """clip(mu + b_i + c_j + left_i . right_j, -alpha, alpha), never formed unless asked for.
 
     ``left`` (d1, r), ``right`` (d2, r); ``effects`` or None; ``alpha`` or None for no clip.
@@ -205,7 +210,10 @@ class Completion:
         return self.estimate.dense()
 
     def predict(self, rows: ArrayLike, cols: ArrayLike) -> Array:
-        """The entries at (rows[k], cols[k]), shape (n,), without forming the matrix."""
+        """The entries at (rows[k], cols[k]), shape (n,), without forming the matrix.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
+        """
         left, right = _indices("rows", rows, self.shape[0]), _indices("cols", cols, self.shape[1])
         if len(left) != len(right):
             raise ValueError(f"rows and cols must be of equal length, got {len(left)} and {len(right)}.")
@@ -219,6 +227,8 @@ class Completion:
         """The ``n`` columns with the largest entries of one row, best first, without those in ``exclude``.
 
         Entries that a clip made equal are ranked by what they were before it; entries that are not known are left out.
+
+        Raises ``ValueError`` naming the argument that is out of its range.
         """
         user = int(_indices("row", [row], self.shape[0])[0])
         scores = np.array(self.estimate.scores(user), dtype=np.float64)

@@ -157,6 +157,8 @@ def complete(
     solver, tol, max_iter, callback
         As for ``minimise``.
 
+    Raises ``ValueError`` naming the argument that is out of its range.
+
     Source: paper, equation (2); Davenport et al. 2014.
     """
     check_instance("obs", obs, Observations, "an Observations(rows, cols, signs, shape)")
