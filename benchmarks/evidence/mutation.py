@@ -27,7 +27,7 @@ SEED = 0
 # Faults a file: one for so many places where one can be made, and at least as many as this.
 PLACES_A_FAULT, LEAST = 24, 4
 # A fault that makes a loop endless counts as noticed.
-PATIENCE = 180
+PATIENCE = 900
 OPTIONS = ("-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly", "--hypothesis-seed=0")
 
 TESTS = {
