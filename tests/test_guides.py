@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -99,3 +100,16 @@ def test_the_accounts_hold_for_the_link_of_the_guide(monkeypatch, alpha):
 def test_every_guide_is_tried():
     # The page is tried with the others, in tests/pages.
     assert [guide.stem for guide in GUIDES] == ["dataset", "link", "mechanism", "page", "solver"]
+
+
+def test_the_class_of_a_mechanism_passes_make_check_as_it_is_printed(tmp_path):
+    """It goes into the package, where mypy is strict."""
+    text = (ROOT / "docs" / "guides" / "mechanism.md").read_text(encoding="utf-8")
+    block = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)[0]
+    path = tmp_path / "repeated.py"
+    path.write_text(f'"""Several independent answers, and their mean."""\n\n{block}', encoding="utf-8")
+    for command in (["mypy", "--strict"], ["ruff", "check", "--config", str(ROOT / "pyproject.toml")]):
+        done = subprocess.run(
+            [sys.executable, "-m", *command, str(path)], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout

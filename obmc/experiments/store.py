@@ -220,7 +220,17 @@ class Store:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        layout = connection.execute("PRAGMA user_version").fetchone()[0]
+        # In one statement, since another process may be making the store at this moment.
+        layout, tables = connection.execute(
+            "SELECT (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"
+        ).fetchone()
+        columns = {row[1] for row in connection.execute("PRAGMA table_info(runs)")}
+        if (layout == 0 and tables) or (layout == _LAYOUT and columns and not columns >= set(_COLUMNS)):
+            connection.close()
+            raise StoreError(
+                f"{self.path} is a database of another program, and nothing in it was changed: name another file with "
+                "--store or OBMC_RESULTS."
+            )
         if layout > _LAYOUT:
             connection.close()
             raise StoreError(

@@ -399,6 +399,8 @@ class Sweep:
             entry = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"the sweep is not valid TOML: {error}.") from None
+        except RecursionError:
+            raise ValueError("the sweep is nested too deeply to be one.") from None
         return cls.from_dict(entry)
 
     @classmethod

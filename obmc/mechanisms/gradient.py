@@ -30,6 +30,8 @@ SHORTEST, LONGEST = 0.01, 1.0
 # The projections are this exact (relative residuals): finer ones cost several times as much and change the estimate by
 # about one per cent of its error, far below the noise.
 PROJECTION_TOL = 1e-2
+# Steps of more than a million times the usual length lead nowhere but to overflow.
+MOST_TIMES = 1e6
 
 
 class FixedStep:
@@ -162,7 +164,7 @@ class GradientPerturbation(Mechanism):
             object.__setattr__(self, "clip", check_number("clip", self.clip, low=0.0, open_low=True))
         if self.delta is not None:
             object.__setattr__(self, "delta", check_delta("delta", self.delta))
-        object.__setattr__(self, "step", check_number("step", self.step, low=0.0, open_low=True))
+        object.__setattr__(self, "step", check_number("step", self.step, low=0.0, high=MOST_TIMES, open_low=True))
         check_choice("calibration", self.calibration, CALIBRATIONS)
 
     def uses_matching(self, link: Link) -> bool:

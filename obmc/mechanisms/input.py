@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -121,5 +120,4 @@ class InputPerturbation(LocalMechanism):
 
     def unbiased_labels(self, bits: Array) -> Array:
         """T = (bit - p) / (1 - 2p), shape (n,): E[T | Y] = (1 + Y)/2."""
-        # 1 - 2p = tanh(eps/2), which the left side rounds to 0 below 1e-16.
-        return (bits - self.flip) / (1.0 - 2.0 * self.flip or math.tanh(0.5 * self.epsilon))
+        return (bits - self.flip) / (1.0 - 2.0 * self.flip)

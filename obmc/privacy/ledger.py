@@ -24,6 +24,8 @@ from obmc.privacy.noise import check_delta, check_epsilon
 
 T = TypeVar("T")
 
+# Of one booking: a whole matrix may cost its number of entries times epsilon, and sums stay finite.
+LARGEST = 1e100
 # What a draw raises about an argument or a file, before it looks at the ratings. ReleaseFailed is none of these.
 UNSPENT = (ValueError, OSError)
 
@@ -74,7 +76,7 @@ class Entry:
     time: str = ""
 
     def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, low=0.0)
+        check_number("epsilon", self.epsilon, low=0.0, high=LARGEST)
         check_number("delta", self.delta, low=0.0, high=1.0, open_high=True)
         check_choice("group", self.group, GROUPS)
         for name in ("mechanism", "label", "time"):
@@ -110,7 +112,9 @@ class Ledger:
         delta_budget: float | None = None,
     ) -> None:
         given = np.asarray(ratings_per_user)
-        whole = given.dtype.kind in "iu" or (given.dtype.kind == "f" and bool(np.all(given == np.floor(given))))
+        whole = given.dtype.kind in "iu" or (
+            given.dtype.kind == "f" and bool(np.all(np.isfinite(given)) and np.all(given == np.floor(given)))
+        )
         counts = given.astype(np.int64) if whole else np.zeros(0, dtype=np.int64)
         if counts.ndim != 1 or not np.any(counts > 0) or np.any(counts < 0):
             raise ValueError("ratings_per_user must hold one whole number of at least 0 per user, not all of them 0.")
@@ -348,6 +352,7 @@ class Ledger:
             epsilon_budget=stored["epsilon_budget"],
             delta_budget=stored["delta_budget"],
         )
+        check_instance("entries", stored["entries"], list, "a list")
         for entry in stored["entries"]:
             multiplier = math.nan if entry["multiplier"] is None else entry["multiplier"]
             ledger._entries.append(Entry(**{**entry, "multiplier": multiplier}))

@@ -41,7 +41,8 @@ Mask = NDArray[np.bool_]
 GRID_BITS = 20
 """Real values are rounded toward zero on the grid 2^-20 before integer noise is added."""
 
-MAX_EPSILON = 1e6
+# Below the least, 1 - 2p of randomised response has no digits left.
+MIN_EPSILON, MAX_EPSILON = 1e-9, 1e6
 _WORD_BITS = 16
 _RR_BITS = 64
 _SMALLEST_RATE = Fraction(1, 2**51)
@@ -74,8 +75,13 @@ Randomness = int | np.random.Generator | Secure
 
 
 def check_epsilon(name: str, value: Any) -> float:
-    """Return ``value`` as a privacy parameter in (0, 10^6], or raise ``ValueError`` naming ``name``."""
-    return check_number(name, value, low=0.0, high=MAX_EPSILON, open_low=True)
+    """Return ``value`` as a privacy parameter in [10^-9, 10^6], or raise ``ValueError`` naming ``name``."""
+    epsilon = check_number(name, value, low=0.0, high=MAX_EPSILON, open_low=True)
+    if epsilon < MIN_EPSILON:
+        raise ValueError(
+            f"{name} must be at least {MIN_EPSILON:g}: below that no estimate has a digit left, got {value!r}."
+        )
+    return epsilon
 
 
 def check_delta(name: str, value: Any) -> float:

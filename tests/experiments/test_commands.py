@@ -105,6 +105,10 @@ def test_options_replace_what_the_file_says(tmp_path: Path, capsys: pytest.Captu
         (["--mechanisms", "InP:best"], "calibration must be one of"),
         (["--mechanisms", "InP:paper,fast"], "'fast' in 'InP:paper,fast' must be written as option=value"),
         (["--mechanisms", "InP:steps=3"], "unknown option 'steps'"),
+        (["--mechanisms", "GraP:clip=1,clip=2"], "clip must be given once"),
+        (["--mechanisms", "GraP:delta={[]:1}"], "delta"),
+        (["--mechanisms", "GraP:delta=" + "-" * 20_000 + "1"], "delta"),
+        (["--mechanisms", "GraP:step=1e308"], "step must be a finite number"),
         (["--epsilons", "one"], "epsilons[0] must be a number"),
         (["--epsilons", "0"], "epsilons[0] must be a finite number"),
         (["--shape", "10", "x"], "shape[1] must be a whole number"),
@@ -118,6 +122,32 @@ def test_options_replace_what_the_file_says(tmp_path: Path, capsys: pytest.Captu
 )
 def test_faults_are_said_in_one_sentence(arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert text in refusal(capsys, "sweep", *arguments)
+
+
+def test_what_is_refused_has_no_table_not_even_a_head(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["sweep", "--mechanisms", "InP", "--epsilons", "0"]) == 2
+    assert capsys.readouterr().out == ""
+    assert cli.main(["store", "export", "--store", __file__]) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_toml_that_is_nested_too_deeply_is_said_to_be_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000, encoding="utf-8")
+    assert "nested too deeply" in refusal(capsys, "sweep", str(tmp_path / "deep.toml"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["info", "--all"], "--all belongs to store prune"),
+        (["export", "--older-than", "3"], "--older-than belongs to store prune"),
+        (["info", "--output", "rows.csv"], "--output belongs to store export"),
+    ],
+)
+def test_an_option_of_another_action_is_refused(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert text in refusal(capsys, "store", *arguments)
 
 
 def test_a_folder_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -159,3 +159,38 @@ def test_a_release_without_a_ledger_knows_of_itself_alone_and_says_when_it_has_l
         readme = archive.read("README.txt").decode()
         assert readme.index("Nothing could be learnt") < readme.index("What is guaranteed")
         assert {line.split(",")[-1] for line in archive.read("top_10.csv").decode().split()[1:]} <= {"0.500000"}
+
+
+def test_a_ledger_behind_a_link_is_booked_where_the_link_leads(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    common = ("--epsilon", "1", "--scale", "1", "5", "--mechanism", "InP", "--output", str(tmp_path / "mine.zip"))
+    assert run(capsys, *common, "--ledger", str(real))[0] == 0
+    real.chmod(0o600)
+    link.symlink_to(real)
+    assert run(capsys, *common, "--ledger", str(link))[0] == 0
+    assert link.is_symlink()
+    assert len(json.loads(real.read_text())["entries"]) == 2
+    assert real.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("entries", ["{}", '""', "null", "3", "[" * 100_000])
+def test_a_damaged_ledger_is_not_an_empty_one(capsys: pytest.CaptureFixture[str], tmp_path: Path, entries: str) -> None:
+    book = tmp_path / "ledger.json"
+    common = ("--epsilon", "1", "--scale", "1", "5", "--mechanism", "InP", "--ledger", str(book))
+    assert run(capsys, *common, "--output", str(tmp_path / "mine.zip"))[0] == 0
+    head, _, _ = book.read_text().partition('"entries"')
+    book.write_text(f'{head}"entries": {entries}}}')
+    before = book.read_bytes()
+    code, said = run(capsys, *common, "--output", str(tmp_path / "other.zip"))
+    assert code == 2 and "--ledger must be a file that this command wrote" in said
+    assert book.read_bytes() == before and not (tmp_path / "other.zip").exists()
+
+
+def test_a_ledger_in_a_folder_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    common = ("--epsilon", "1", "--scale", "1", "5", "--mechanism", "InP", "--output", str(tmp_path / "mine.zip"))
+    code, said = run(capsys, *common, "--ledger", str(tmp_path / "none" / "ledger.json"))
+    assert code == 2 and "--ledger cannot be written to" in said
+    code, said = run(capsys, "--epsilon", "1", "--scale", "1", "5", "--output", str(tmp_path / "none" / ".." / "u.zip"))
+    assert code == 2 and "--output cannot be written to" in said

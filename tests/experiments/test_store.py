@@ -157,14 +157,20 @@ def test_a_damaged_store(path: Path) -> None:
     assert "damaged" in fault(Store(path))
 
 
-def test_a_store_of_something_else(path: Path) -> None:
+@pytest.mark.parametrize("layout", [0, 1])
+def test_a_database_of_another_program_is_refused_and_left_as_it_is(path: Path, layout: int) -> None:
     path.parent.mkdir()
     connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE runs (name TEXT)")
-    connection.execute("PRAGMA user_version = 1")
+    connection.execute("CREATE TABLE runs (run_uuid TEXT, name TEXT)")
+    connection.execute("INSERT INTO runs VALUES ('a', 'b')")
+    connection.execute(f"PRAGMA user_version = {layout}")
+    connection.commit()
     connection.close()
-    with pytest.raises(StoreError, match="move it away"):
-        Store(path).find(points(1))
+    before = path.read_bytes()
+    for ask in (lambda store: store.find(points(1)), lambda store: store.info(), lambda store: store.prune(True)):
+        with pytest.raises(StoreError, match="a database of another program, and nothing in it was changed"):
+            ask(Store(path))
+    assert path.read_bytes() == before
 
 
 def test_a_store_of_a_newer_program(path: Path) -> None:

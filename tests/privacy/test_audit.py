@@ -8,7 +8,9 @@ import pytest
 from scipy import stats
 
 import obmc
+from obmc.mechanisms.base import SolverOptions
 from obmc.privacy import audit as audit_module
+from obmc.privacy.noise import noise_from
 
 LOGISTIC, GAUSSIAN = obmc.Logistic(), obmc.Gaussian()
 
@@ -363,3 +365,40 @@ class TestBadInput:
 def test_the_law_of_laplace_noise_is_that_of_scipy():
     for t in (-30.0, -1.0, -1e-9, 0.0, 1e-9, 0.5, 2.0, 30.0):
         assert audit_module._log_laplace_cdf(t) == pytest.approx(stats.laplace.logcdf(t), rel=1e-12, abs=1e-15)
+
+
+class TestAttacks:
+    """What an attack looks at, without a run of it."""
+
+    CSET = obmc.ConstraintSet.for_rank((7, 9))
+
+    def pair(self):
+        data = obmc.datasets.synthetic((7, 9), ratio=0.6, rng=0).observations
+        entry = next((row, col) for row, col in zip(data.rows.tolist(), data.cols.tolist(), strict=True) if row != col)
+        return audit_module.Pair(data, data.flip(entry), entry)
+
+    def test_the_completed_matrix_is_read_at_the_flipped_entry(self):
+        mechanism, pair = obmc.InputPerturbation(epsilon=1.0), self.pair()
+        attack = audit_module._attack_final(mechanism, pair, LOGISTIC, self.CSET, SolverOptions(), math.nan)
+        done = mechanism.release(pair.given, LOGISTIC, self.CSET, rng=5).completion
+        assert attack.score(0, noise_from(5)) == done.matrix[pair.entry]
+        assert done.matrix[pair.entry] != done.matrix[pair.entry[1] % 7, pair.entry[1]]
+
+    def test_without_noise_a_flip_is_seen_for_certain_unless_it_moves_nothing(self, monkeypatch):
+        pair = self.pair()
+        assert audit_module._attack_clear(pair, LOGISTIC, self.CSET, SolverOptions()).exact == math.inf
+        same = obmc.complete(pair.given, LOGISTIC, self.CSET)
+        monkeypatch.setattr(audit_module, "complete", lambda *_, **__: same)
+        assert audit_module._attack_clear(pair, LOGISTIC, self.CSET, SolverOptions()).exact == 0.0
+
+    @pytest.mark.parametrize("options", [{}, {"calibration": "paper"}, {"entries": ((0, 1),)}], ids=str)
+    def test_the_score_of_a_released_matrix_is_the_ratio_of_its_likelihoods(self, options):
+        mechanism = obmc.OutputPerturbation(epsilon=1.0, **options)
+        attack = audit_module._attack_output(mechanism, self.pair(), LOGISTIC, self.CSET, SolverOptions(), "all")
+        assert attack.is_ratio
+
+    def test_rates_without_hits_and_with_nothing_but_hits(self):
+        assert audit_module._rates(0, 10, 10, 0.05) == (1.0, 0.0)
+        up, low = audit_module._rates(1, 9, 10, 0.05)
+        assert low == pytest.approx(1.0 - 0.95**0.1)
+        assert up == pytest.approx(0.95**0.1)

@@ -229,3 +229,9 @@ def test_from_a_million_fold_on_no_number_is_told():
     assert limit(edge) == "an adversary's odds about one rating's sign may grow more than a million-fold"
     assert "no protection to speak of" in make(claimed=edge, epsilon=edge).explain()
     assert "no protection to speak of" not in make(claimed=edge - 0.01, epsilon=edge - 0.01).explain()
+
+
+def test_numbers_are_written_out_up_to_a_million_millions():
+    assert words.number(1e12 - 1.0) == "999,999,999,999"
+    assert words.number(1e12) == "1e+12"
+    assert (words.number(1e-7), words.number(9e-8)) == ("0.0000001", "9e-08")

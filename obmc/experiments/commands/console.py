@@ -156,13 +156,15 @@ def check_apart(**files: str | None) -> None:
         seen[place] = "the ratings" if name == "source" else f"--{name}"
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, option: str = "--output") -> None:
     """``OSError`` with a sentence where no file can be made in the folder."""
     try:
+        # As it stands: a path through a folder that is not there is none, wherever it leads to.
+        os.stat(folder)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise OSError(f"--output cannot be written to {folder}: {error.strerror}.") from None
+        raise OSError(f"{option} cannot be written to {folder}: {error.strerror}.") from None
 
 
 class Table:
@@ -179,21 +181,25 @@ class Table:
         self._columns = columns
         self._order = order
         self._rows: list[Mapping[str, Any]] = []
+        self._writer: csv.DictWriter[str] | None = None
 
     def __enter__(self) -> Table:
-        if self._target is None:
-            self._writer = self._start(sys.stdout)
         return self
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Add a row."""
         if self._target is None:
+            if self._writer is None:
+                self._writer = self._start(sys.stdout)
             self._writer.writerow(row)
         else:
             self._rows.append(row)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._target is None:
+            # What is refused at once has no table, not even a head.
+            if self._writer is None and kind is None:
+                self._start(sys.stdout)
             sys.stdout.flush()
         elif self._rows:
             self._put(self._target)

@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -85,6 +86,9 @@ def release(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], N
         table = _read(options)
         plan = _plan(options, table, threshold, scale)
         guarantee = plan.check((table.n_users, table.n_items))
+        if options.ledger is not None:
+            # Where a link leads, or the file behind it would not know of this release.
+            options.ledger = os.path.realpath(options.ledger)
         with _alone(options.ledger):
             made = _spend(options, table, plan, guarantee, target)
         print(f"{target}: {guarantee.headline}. {guarantee.unit[0].upper()}{guarantee.unit[1:]}.", file=sys.stderr)
@@ -139,7 +143,9 @@ def _alone(ledger: str | None) -> Iterator[None]:
         yield
         return
     path = Path(ledger)
-    check_folder(path.parent)
+    check_folder(path.parent, "--ledger")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise OSError(f"--ledger must be a file that can be written, and {path} is not.")
     with path.with_name(f".{path.name}.lock").open("ab") as file:
         if sys.platform == "win32":
             import msvcrt
@@ -214,12 +220,12 @@ def _ledger(options: argparse.Namespace, table: RatingsTable) -> Ledger:
     path = None if options.ledger is None else Path(options.ledger)
     if path is None or not path.exists():
         if path is not None:
-            check_folder(path.parent)
+            check_folder(path.parent, "--ledger")
         return Ledger(Path(options.source).name, counts, **budget)
     try:
         stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         known = Ledger.from_dict(stored)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         raise ValueError(f"--ledger must be a file that this command wrote, and {path} is none.") from None
     if stored["ratings_per_user"] != sorted(counts[counts > 0].tolist()):
         raise RatingsError(
@@ -243,6 +249,8 @@ def _write(target: Path, content: bytes) -> None:
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         part.write_bytes(content)
+        if target.exists():
+            shutil.copymode(target, part)
         os.replace(part, target)
     finally:
         part.unlink(missing_ok=True)

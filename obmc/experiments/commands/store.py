@@ -25,6 +25,13 @@ def store(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], Non
     parser.add_argument("--all", action="store_true", help="prune: everything")
 
     def run(options: argparse.Namespace) -> None:
+        for option, given, action in (
+            ("--all", options.all, "prune"),
+            ("--older-than", options.older_than is not None, "prune"),
+            ("--output", options.output is not None, "export"),
+        ):
+            if given and options.action != action:
+                raise ValueError(f"{option} belongs to store {action}, not to store {options.action}.")
         kept = Store(options.store)
         if not kept.path.exists():
             raise ValueError(f"there is no results store {kept.path}: compute something, or name another with --store.")

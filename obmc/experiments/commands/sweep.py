@@ -85,6 +85,8 @@ def parse_mechanism(text: str) -> dict[str, Any]:
             if "calibration" in entry:
                 raise ValueError(f"--mechanisms: {part!r} in {text!r} must be written as option=value.")
             entry["calibration"] = part
+        elif key in entry["options"]:
+            raise ValueError(f"--mechanisms: {key} must be given once in {text!r}.")
         else:
             entry["options"][key] = _value(value)
     return entry
@@ -93,7 +95,7 @@ def parse_mechanism(text: str) -> dict[str, Any]:
 def _value(text: str) -> Any:
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return {"true": True, "false": False, "none": None}.get(text.lower(), text)
 
 
