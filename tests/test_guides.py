@@ -108,7 +108,7 @@ def test_the_class_of_a_mechanism_passes_make_check_as_it_is_printed(tmp_path):
     block = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)[0]
     path = tmp_path / "repeated.py"
     path.write_text(f'"""Several independent answers, and their mean."""\n\n{block}', encoding="utf-8")
-    for command in (["mypy", "--strict"], ["ruff", "check", "--config", str(ROOT / "pyproject.toml")]):
+    for command in (["mypy"], ["ruff", "check", "--config", str(ROOT / "pyproject.toml")]):
         done = subprocess.run(
             [sys.executable, "-m", *command, str(path)], cwd=ROOT, capture_output=True, text=True, check=False
         )
