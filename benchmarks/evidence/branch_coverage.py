@@ -18,8 +18,8 @@ TARGET = 95.0
 ELSEWHERE = ("tests/browser", "tests/service", "tests/pages")
 # What the rows of a file have in common.
 WHY = {
-    "obmc/experiments/worker.py": "worker processes end at once, without the moment at which coverage is written; the "
-    "tests of executors run all of it",
+    "obmc/experiments/worker.py": "a worker is a program of its own, which coverage does not count as a part of the "
+    "package; the tests of executors run all of it",
     "obmc/experiments/executors.py": "what the operating system may do to a process at any moment",
 }
 JOBS = os.environ.get("JOBS", "2")
