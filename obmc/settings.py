@@ -82,7 +82,11 @@ def read(content: bytes) -> SettingsFile:
         return found
 
     try:
-        entry = json.loads(content.decode("utf-8-sig"), object_pairs_hook=once)
+        # As in ``write``: an escape may stand for half of a pair, which no address and no page can hold.
+        text = content.decode("utf-8-sig")
+        entry = json.loads(text, object_pairs_hook=once)
+        if any(half in text for half in (r"\ud", r"\uD")):
+            entry = json.loads(json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8"))
     except UnicodeDecodeError:
         raise ValueError("This is no settings file: it is not text in UTF-8.") from None
     except (ValueError, RecursionError) as error:

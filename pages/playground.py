@@ -33,8 +33,9 @@ def page() -> None:
     except DataNotFoundError:
         data_offer.show(setting.data)
         return
-    except (ValueError, RuntimeError) as error:
-        st.error(str(error))
+    except (ValueError, RuntimeError, OSError) as error:
+        # A worker that died is one of these; whoever moves a control, or comes back, asks anew.
+        st.error(controls.as_text(str(error)))
         return
     if found is not None:
         st.session_state[_SHOWN] = (offer, setting, found["run"], found["clear"].score)
@@ -45,20 +46,21 @@ def page() -> None:
         # Nothing jumps while the next result is computed.
         st.caption("Until then, the last finished result:")
         shown = st.session_state[_SHOWN]
-        show(find_problem(shown[1]), *shown)
+        show(find_problem(shown[1]), *shown, current=False)
     else:
         pictures.show(problem, known_matrices(problem, setting.alpha), setting.alpha, f"known {setting.point.key}")
         guarantee(setting)
 
 
-def show(problem: Problem, offer: Offer, setting: Setting, run: Run, clear: float) -> None:
-    """One finished run beside the score of the one without noise."""
+def show(problem: Problem, offer: Offer, setting: Setting, run: Run, clear: float, current: bool = True) -> None:
+    """One finished run beside the score of the one without noise; to be taken away where it is that of the controls."""
     scores.show(offer, problem, run, clear)
     shown = matrices(problem, run)
     pictures.show(problem, shown, setting.alpha, setting.point.key)
     charts = {f"picture-{order}": title for order, title in enumerate(shown)}
-    # One run has no single draws.
-    taking.offer(RunView(offer, setting), OneRun(problem, run, clear), charts, without=("draws",))
+    if current:
+        # One run has no single draws. Of an older run files would hold other settings than the controls do.
+        taking.offer(RunView(offer, setting), OneRun(problem, run, clear), charts, without=("draws",))
     left, right = st.columns(2, gap="large")
     with left:
         guarantee(setting)

@@ -42,6 +42,11 @@ def test_whatever_is_written_is_read(given_values):
     assert (found.page, found.pins, found.notes) == ("trade_off", [PIN], [])
 
 
+def test_half_a_character_is_none():
+    found = settings.read(rb'{"settings": {"user": "a\ud800", "\uDFFF": "1", "whole": "\ud83d\ude00"}}')
+    assert found.texts == {"user": ["a?"], "?": ["1"], "whole": ["\U0001f600"]}
+
+
 @effort(max_examples=25, deadline=None)
 @given(st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers()))
 def test_a_number_s_text_is_exact(value):

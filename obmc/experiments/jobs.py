@@ -120,6 +120,11 @@ class Call:
             self.future.done() and isinstance(self.future.exception(), StoppedError | CancelledError)
         )
 
+    @property
+    def lost(self) -> bool:
+        """Whether it was stopped, or ended by the machine and not by its settings: an equal one may do better."""
+        return self.cancelled or (self.future.done() and isinstance(self.future.exception(), OSError | MemoryError))
+
     def result(self) -> Any:
         """What the function returned; raises what it raised."""
         return self.future.result()
@@ -315,7 +320,7 @@ class JobRunner:
             if replaces is not None and replaces != key:
                 self._leave_call(replaces, session)
             found = None if key is None else self._calls.get(key)
-            if found is not None and not found[0].cancelled:
+            if found is not None and not found[0].lost:
                 found[1].add(session)
                 self._calls.move_to_end(found[0].key)
                 return found[0]

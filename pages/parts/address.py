@@ -81,7 +81,10 @@ class Control:
             raise ValueError(f"{self.key} may be there {allowed}, and is there {len(texts)} times.")
         if least == 0 and not any(texts):
             return []
-        return [self.read(text) for text in texts]
+        values = [self.read(text) for text in texts]
+        if most > 2 and len(set(values)) < len(values):
+            raise ValueError(f"{self.key} must name every value once, and names one of them twice.")
+        return values
 
 
 # Kinds of controls ----------------------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ def ask(name: str, wanted: Any, function: Callable[..., Any], *arguments: Any, s
     asked: dict[str, tuple[str, Call]] = st.session_state.setdefault(_ASKED, {})
     digest = _digest((name, wanted))
     before = asked.get(name)
-    if before is None or before[0] != digest or before[1].cancelled:
+    if before is None or before[0] != digest or before[1].lost:
         replaced = before[1].key if before is not None and before[0] != digest else None
         call = runner().call(visitor(), f"ask-{digest}" if shared else None, function, *arguments, replaces=replaced)
         asked[name] = before = (digest, call)

@@ -47,7 +47,7 @@ def ask(**settings: Setting) -> dict[str, Run] | None:
 
 def _submit(name: str, setting: Setting) -> _Asked:
     before: _Asked | None = st.session_state.get(_ASKED, {}).get(name)
-    if before is not None and before.setting == setting and not before.call.cancelled:
+    if before is not None and before.setting == setting and not before.call.lost:
         return before
     key = f"single-{setting.point.key}"
     call = runner().call(visitor(), key, run, setting, replaces=_outdated(before))

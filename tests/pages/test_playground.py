@@ -16,12 +16,13 @@ from obmc import single
 from obmc.datasets.registry import find_data_home
 from obmc.errors import DataNotFoundError
 from obmc.experiments import draws
+from obmc.experiments.executors import WorkerDiedError
 from obmc.experiments.jobs import JobRunner
 from obmc.offers import CALIBRATIONS, OFFERS
 from obmc.privacy import Guarantee
 from obmc.privacy.guarantee import FACTS_WITHHELD
 from obmc.single import Setting, find_problem, run
-from pages.parts import data_offer
+from pages.parts import data_offer, waiting
 
 PAGE = "playground.py"
 # Where the data are outside the tests that hide them.
@@ -159,11 +160,31 @@ def test_while_a_run_is_computed_the_last_one_stays(open_page, settle, runner: J
         assert any("free worker" in info.value or "Computing" in info.value for info in at.info)
         assert scores(at) == before
         assert any("last finished" in caption.value for caption in at.caption)
+        # Files would hold the older run beside the newer settings.
+        assert not any(expander.label == "Take it away" for expander in at.expander)
     finally:
         free.set()
     assert blocked.result()
     settle(at)
     assert scores(at) != before and scores(at)["InP"] == f"{run(setting_of(at)).score:.3f}"
+
+
+def test_a_worker_that_died_is_said_once_and_the_next_look_asks_anew(open_page, settle, monkeypatch):
+    died = [WorkerDiedError("the worker process was killed by the system"), None]
+
+    def call(setting):
+        fault = died.pop(0) if died else None
+        if fault is not None:
+            raise fault
+        return run(setting)
+
+    monkeypatch.setattr(waiting, "run", call)
+    at = open_page(PAGE, mech="inp", **SMALL)
+    assert not at.exception
+    assert [error.value.replace("\\", "") for error in at.error] == ["the worker process was killed by the system"]
+    settle(at.run())
+    assert not at.exception and not at.error
+    assert scores(at)["InP"] == f"{run(setting_of(at)).score:.3f}"
 
 
 def test_settings_that_observe_one_class_are_refused_in_a_sentence(open_page):

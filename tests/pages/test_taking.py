@@ -225,6 +225,17 @@ def test_a_settings_file_brings_back_every_control_on_its_page(open_page):
     assert other.session_state["eps"] == 7.0
 
 
+@pytest.mark.parametrize("text", [r'{"user": "\ud800"}', r'{"minus": "\uD800"}', r'{"\ud800": "1", "eps": 5}'])
+def test_half_a_character_in_a_file_ends_no_page(open_page, text):
+    at = upload(open_page("compare.py", settle=False, eps="7"), f'{{"settings": {text}}}'.encode())
+    assert not at.exception
+    assert any("?" in warning.value for warning in at.warning) or "user" in text or "minus" in text
+    for page in ("trade_off.py", "playground.py", "observation_ratio.py"):
+        at.switch_page(page).run()
+        assert not at.exception
+    assert at.button(key="settings-back") is not None
+
+
 BAD: tuple[tuple[bytes, str], ...] = (
     (b"eps = 3", "not valid JSON"),
     (b"\xff\xfe\x00", "not text in UTF-8"),
@@ -258,6 +269,7 @@ ODD: tuple[tuple[str, list[str], Any, str], ...] = (
     ("range", ["10", "4"], (4.0, 10.0), ""),
     ("ratios", ["0.2", "0.8"], limits.RATIO_RANGE, "must be one of"),
     ("epsilons", [], [], ""),
+    ("epsilons", ["1", "1", "1"], list(curve_controls.EPSILONS.default), "names one of them twice"),
     ("view", ["Table"], "Curve per mechanism", "must be one of"),
     ("loss", ["yes"], False, "must be one of"),
     ("metric", ["Speed"], "Average relative error", "must be one of"),
