@@ -10,6 +10,7 @@ import streamlit as st
 from obmc import pins
 from obmc.experiments import MEASURES
 from obmc.pins import Pin
+from obmc.plan import Plan
 from obmc.views import PinView, common_metrics
 from pages.parts import address, charts, controls, curve_chart, explain, pinning, sweeps, taking
 from pages.parts.sweeps import Found
@@ -84,8 +85,14 @@ def _choose(label: str, options: tuple[str, ...], key: str, help: str) -> str:
 def _missing(results: dict[str, Found]) -> None:
     lacking = {name: result for name, result in results.items() if result.missing}
     for name, result in lacking.items():
-        live = " It is being computed." if result.is_live else ""
-        st.info(controls.as_text(f"{name}: {len(result.missing):,} of {result.plan.runs:,} runs are missing.{live}"))
+        st.info(controls.as_text(f"{name}: {len(result.missing):,} of {result.plan.runs:,} runs are missing."))
+        if not result.is_live:
+            sweeps.progress(result)
+    live = {name: result for name, result in lacking.items() if result.is_live}
+    if live:
+        _watch({name: result.plan for name, result in live.items()})
+        if mine := [result.plan for result in live.values() if result.mine]:
+            sweeps.cancel(mine)
     ready = {name: result for name, result in lacking.items() if not result.is_live and result.can_compute}
     if ready:
         name = next(iter(ready))
@@ -93,6 +100,17 @@ def _missing(results: dict[str, Found]) -> None:
             "Compute what is missing of the first of these", icon=":material/play_arrow:", key="compare-compute"
         ):
             sweeps.start(ready[name].plan, ready[name].missing)
+
+
+@st.fragment(run_every=sweeps.REFRESH_SECONDS)
+def _watch(live: dict[str, Plan]) -> None:
+    """How far the plans are that are being computed; the page is run again when one of them has ended."""
+    for name, plan in live.items():
+        found = sweeps.find(plan)
+        if not found.is_live:
+            st.rerun()
+        st.caption(controls.as_text(name))
+        sweeps.progress(found)
 
 
 def _differences(view: PinView, data: pd.DataFrame) -> PinView:

@@ -345,7 +345,10 @@ class Ledger:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Ledger:
-        """The ledger of a ``to_dict``. What was drawn is not in it: drawing again costs again."""
+        """The ledger of a ``to_dict``. What was drawn is not in it: drawing again costs again.
+
+        Raises ``ValueError``, ``KeyError`` or ``TypeError`` for what no ledger wrote.
+        """
         ledger = cls(
             stored["table"],
             stored["ratings_per_user"],

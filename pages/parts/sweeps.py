@@ -95,16 +95,21 @@ def offer(found: Found) -> None:
     if not (found.is_live and found.mine) and found.can_compute:
         _offer_missing(found)
     if found.is_live and found.mine:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(
-                "Cancel",
-                icon=":material/stop:",
-                key="cancel",
-                on_click=_leave,
-                args=([sweep.key for sweep in found.plan.sweeps],),
-                help="Stop it, unless somebody else waits for it too. What is finished stays.",
-            )
-            st.caption("It goes on while you look at other pages, and after a reload.")
+        cancel([found.plan])
+
+
+def cancel(plans: Iterable[Plan]) -> None:
+    """The button that stops what is computed of these plans, for this visitor."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Cancel",
+            icon=":material/stop:",
+            key="cancel",
+            on_click=_leave,
+            args=([sweep.key for plan in plans for sweep in plan.sweeps],),
+            help="Stop it, unless somebody else waits for it too. What is finished stays.",
+        )
+        st.caption("It goes on while you look at other pages, and after a reload.")
 
 
 def _offer_missing(found: Found) -> None:

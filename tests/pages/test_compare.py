@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import numpy as np
 from page_figures import drawn, numbers, traces
@@ -57,3 +58,21 @@ def test_what_is_no_pin_is_named_and_left_out(open_page):
     assert not at.exception
     assert any("Pin 2 was left out" in warning.value for warning in at.warning)
     assert any("runs are missing" in info.value for info in at.info)
+
+
+def test_while_a_pin_is_computed_its_progress_is_told_and_the_end_is_seen(open_page, settle, runner):
+    free = Event()
+    blocked = runner.executor.submit(free.wait, 30)
+    try:
+        at = open_page(PAGE, settle=False, pins=pins.to_text(PINS[:1]))
+        at.button(key="compare-compute").click().run()
+        # The button's own run ends with the job begun; the next shows how far it is.
+        at.run()
+        assert any("runs are missing" in info.value for info in at.info)
+        assert len(at.get("progress")) == 1
+    finally:
+        free.set()
+    assert blocked.result()
+    settle(at)
+    assert not at.info and not at.get("progress")
+    assert set(traces(drawn(at)["compare"])) >= {PINS[0].name}
