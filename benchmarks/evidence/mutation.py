@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SEED = 0
 # Faults a file: one for so many places where one can be made, and at least as many as this.
 PLACES_A_FAULT, LEAST = 24, 4
-# A fault that makes a loop endless counts as noticed.
-PATIENCE = 900
+# A fault that makes a loop endless counts as noticed: what takes so many times as long as without it, and a minute.
+TIMES, PATIENCE = 5.0, 60.0
 OPTIONS = ("-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly", "--hypothesis-seed=0")
 
 TESTS = {
@@ -141,23 +142,23 @@ def faults(file: str, rng: np.random.Generator) -> list[Fault]:
     return found
 
 
-def is_noticed(fault: Fault, tree: Path, tests: tuple[str, ...]) -> bool:
+def is_noticed(fault: Fault, tree: Path, tests: tuple[str, ...], patience: float) -> bool:
     """Whether a test of the file fails, or none comes to an end."""
     path = tree / fault.file
     sound = path.read_text(encoding="utf-8")
     path.write_text(fault.source, encoding="utf-8")
     try:
-        return run(tree, tests) != 0
+        return run(tree, tests, patience) != 0
     finally:
         path.write_text(sound, encoding="utf-8")
 
 
-def run(tree: Path, tests: tuple[str, ...]) -> int:
-    """The exit code of the tests, 1 if they take too long."""
+def run(tree: Path, tests: tuple[str, ...], patience: float | None = None) -> int:
+    """The exit code of the tests, 1 if they take longer than ``patience`` seconds."""
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         command = [sys.executable, "-m", "pytest", *OPTIONS, *tests]
-        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, timeout=PATIENCE, check=False)
+        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, timeout=patience, check=False)
     except subprocess.TimeoutExpired:
         return 1
     return done.returncode
@@ -177,12 +178,19 @@ def main() -> int:
         for file, names in tests.items():
             sample = faults(file, rng)
             # Tests that fail by themselves, or take longer than is waited, would notice everything.
+            started = time.perf_counter()
             if run(tree, names) != 0:
-                raise SystemExit(f"the tests of {file} fail without a fault, or take longer than {PATIENCE} s")
+                raise SystemExit(f"the tests of {file} fail without a fault")
+            patience = PATIENCE + TIMES * (time.perf_counter() - started)
             alive = []
             for fault in sample:
                 key = [file, fault.before, fault.after, fault.number]
-                noticed = kept.of(key, lambda fault=fault, names=names: {"noticed": is_noticed(fault, tree, names)})
+                noticed = kept.of(
+                    key,
+                    lambda fault=fault, names=names, patience=patience: {
+                        "noticed": is_noticed(fault, tree, names, patience)
+                    },
+                )
                 if not noticed["noticed"]:
                     alive.append(fault)
             rows.append((file, len(sample), len(sample) - len(alive)))
