@@ -171,25 +171,25 @@ def main() -> int:
     # Raise the version when tests have come: survivors are tried again.
     kept = Kept("mutation", version=1)
     rows, survivors = [], []
+    waits: dict[tuple[str, ...], float] = {}
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "copy"
         ignored = shutil.ignore_patterns(".git", ".venv", "build", "__pycache__", ".hypothesis", ".*_cache")
         shutil.copytree(ROOT, tree, ignore=ignored)
         for file, names in tests.items():
             sample = faults(file, rng)
-            # Tests that fail by themselves, or take longer than is waited, would notice everything.
-            started = time.perf_counter()
-            if run(tree, names) != 0:
-                raise SystemExit(f"the tests of {file} fail without a fault")
-            patience = PATIENCE + TIMES * (time.perf_counter() - started)
+            if names not in waits:
+                # Tests that fail by themselves would notice everything.
+                started = time.perf_counter()
+                if run(tree, names) != 0:
+                    raise SystemExit(f"the tests of {file} fail without a fault")
+                waits[names] = PATIENCE + TIMES * (time.perf_counter() - started)
             alive = []
             for fault in sample:
                 key = [file, fault.before, fault.after, fault.number]
                 noticed = kept.of(
                     key,
-                    lambda fault=fault, names=names, patience=patience: {
-                        "noticed": is_noticed(fault, tree, names, patience)
-                    },
+                    lambda fault=fault, names=names: {"noticed": is_noticed(fault, tree, names, waits[names])},
                 )
                 if not noticed["noticed"]:
                     alive.append(fault)
