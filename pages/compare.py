@@ -99,7 +99,7 @@ def _missing(results: dict[str, Found]) -> None:
         if st.button(
             "Compute what is missing of the first of these", icon=":material/play_arrow:", key="compare-compute"
         ):
-            sweeps.start(ready[name].plan, ready[name].missing)
+            sweeps.start(ready[name])
 
 
 @st.fragment(run_every=sweeps.REFRESH_SECONDS)

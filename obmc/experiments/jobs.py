@@ -186,11 +186,13 @@ class JobRunner:
 
     # Sweeps -------------------------------------------------------------------------------------------------------
 
-    def submit(self, sweep: Sweep, session: str) -> str:
+    def submit(self, sweep: Sweep, session: str, *, anew: bool = False) -> str:
         """Have a sweep computed for a visitor, and return the job's key.
 
-        A sweep that another visitor has running, or that is done and still kept, is joined. A sweep over data in memory
-        is never joined: its key is random, only ``session`` can look at it, and its data are dropped when it ends.
+        A sweep that another visitor has running, or that is done and still kept, is joined; with ``anew`` only one that
+        runs or waits, for whoever finds that rows of one that is done are no longer in the store. A sweep over data in
+        memory is never joined: its key is random, only ``session`` can look at it, and its data are dropped when it
+        ends.
 
         Raises ``BusyError`` if the queue is full, ``ValueError`` if the sweep is too large for a server.
         """
@@ -203,7 +205,8 @@ class JobRunner:
         with self._lock:
             self._tidy()
             job = self._jobs.get(key)
-            if job is not None and job.state in ("queued", "running", "done") and not job.stopped:
+            joined = ("queued", "running") if anew else ("queued", "running", "done")
+            if job is not None and job.state in joined and not job.stopped:
                 job.watchers.add(session)
                 job.seen = time.monotonic()
                 return key

@@ -70,6 +70,14 @@ class Progress:
         """From 0 to 1."""
         return self.done / self.total if self.total else 1.0
 
+    def refuses(self, point: Point) -> bool:
+        """Whether runs of this mechanism at this epsilon were refused."""
+        return any(text.startswith(_refused(point, "")) for text in self.refused)
+
+
+def _refused(point: Point, reason: str) -> str:
+    return f"{point.spec.label} at epsilon = {point.epsilon:g}: {reason}"
+
 
 Callback = Callable[[Progress], bool | None]
 
@@ -193,7 +201,7 @@ class _Running:
             label = point.spec.label
             self.left[label] -= 1
             if isinstance(result, Refusal):
-                self.refused.setdefault(f"{label} at epsilon = {point.epsilon:g}: {result.reason}")
+                self.refused.setdefault(_refused(point, result.reason))
                 continue
             count, seconds = self.spent.get(label, (0, 0.0))
             self.spent[label] = (count + 1, seconds + result.seconds)

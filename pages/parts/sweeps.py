@@ -53,7 +53,14 @@ class Found:
     def can_compute(self) -> bool:
         """Whether a computation would bring more: not where all that is missing has been refused."""
         ended = {job.key for job in self.jobs if job.state == "done"}
-        return any(sweep.key not in ended for sweep in lacking(self.plan, self.missing))
+        return any(sweep.key not in ended or self.is_gone(sweep) for sweep in lacking(self.plan, self.missing))
+
+    def is_gone(self, sweep: Sweep) -> bool:
+        """Whether a sweep was computed to its end, and rows of it are no longer in the store."""
+        # What a job could not hand to the store it still has itself.
+        done = [job for job in self.jobs if job.key == sweep.key and job.state == "done" and not job.message]
+        lost = [point for point in self.missing if not any(job.progress.refuses(point) for job in done)]
+        return bool(done) and sweep.key in {lacked.key for lacked in lacking(self.plan, lost)}
 
 
 def find(plan: Plan) -> Found:
@@ -129,7 +136,7 @@ def _offer_missing(found: Found) -> None:
             key="compute",
             help="In the background; the chart fills in. What somebody else computes already is not computed twice.",
         ):
-            start(plan, found.missing)
+            start(found)
         st.caption(f"{_there(found)} The rest takes about {duration(seconds)} on {_workers()}{_queue()}.")
 
 
@@ -166,11 +173,11 @@ def _others(plan: Plan) -> None:
         )
 
 
-def start(plan: Plan, missing: Iterable[Point]) -> None:
+def start(found: Found) -> None:
     """Have the missing runs computed, and the page show it."""
     try:
-        for sweep in lacking(plan, missing):
-            runner().submit(sweep, browser())
+        for sweep in lacking(found.plan, found.missing):
+            runner().submit(sweep, browser(), anew=found.is_gone(sweep))
     except (BusyError, DataNotFoundError, ValueError) as error:
         st.error(str(error))
         return

@@ -109,6 +109,22 @@ def test_two_visitors_with_one_configuration_cost_one_computation(gate: Gate) ->
     assert len(gate.submitted) == 2
 
 
+def test_a_job_that_is_done_is_computed_again_for_whoever_says_that_its_rows_are_gone(gate: Gate) -> None:
+    runner = JobRunner(gate)
+    gate.open.set()
+    key = runner.submit(clear(), "ann")
+    assert runner.wait(key, "ann", 60).state == "done"  # type: ignore[union-attr]
+    gate.open.clear()
+    assert runner.submit(clear(), "ann", anew=True) == key
+    assert status(runner, key, "ann").is_live
+    # One that runs is joined all the same.
+    assert runner.submit(clear(), "bob", anew=True) == key
+    assert status(runner, key, "bob").watchers == 2
+    gate.open.set()
+    assert runner.wait(key, "ann", 60).n_rows == 2  # type: ignore[union-attr]
+    assert len(gate.submitted) == 4
+
+
 def test_a_visitor_who_comes_back_finds_what_is_computed_for_them(gate: Gate) -> None:
     runner = JobRunner(gate)
     first, second = runner.submit(clear(), "ann"), runner.submit(clear(seed=1), "bob")

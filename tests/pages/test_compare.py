@@ -9,7 +9,7 @@ import numpy as np
 from page_figures import drawn, numbers, traces
 
 from obmc import pins
-from obmc.experiments import run
+from obmc.experiments import jobs, run
 from obmc.pins import Pin
 from obmc.single import Setting
 from obmc.summary import as_frame, differences
@@ -76,3 +76,36 @@ def test_while_a_pin_is_computed_its_progress_is_told_and_the_end_is_seen(open_p
     settle(at)
     assert not at.info and not at.get("progress")
     assert set(traces(drawn(at)["compare"])) >= {PINS[0].name}
+
+
+def test_what_is_computed_can_be_cancelled_and_begun_again(open_page, settle, runner):
+    at = open_page(PAGE, settle=False, pins=pins.to_text(PINS[:1]))
+    free = Event()
+    runner.executor.submit(free.wait, 30)
+    try:
+        at.button(key="compare-compute").click().run()
+        assert "of 12 runs" in at.get("progress")[0].proto.text
+        at.button(key="cancel").click().run()
+        assert not any(button.label == "Cancel" for button in at.button)
+    finally:
+        free.set()
+    for job in runner.statuses():
+        runner.wait(job.key, "a test", 30)
+    at.run()
+    assert any("Cancelled after" in caption.value for caption in at.caption)
+    at = settle(at.button(key="compare-compute").click().run())
+    assert PINS[0].name in traces(drawn(at)["compare"])
+
+
+def test_a_computation_that_fails_says_why(open_page, runner, monkeypatch):
+    def failing(*_):
+        raise ValueError("out of cheese")
+
+    monkeypatch.setattr(jobs, "run", failing)
+    at = open_page(PAGE, settle=False, pins=pins.to_text(PINS[:1]))
+    at.button(key="compare-compute").click().run()
+    for job in runner.statuses():
+        runner.wait(job.key, "a test", 30)
+    at.run()
+    assert not at.exception
+    assert any("out of cheese" in error.value for error in at.error)

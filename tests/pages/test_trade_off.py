@@ -13,12 +13,15 @@ import pytest
 from page_figures import drawn, numbers, traces
 from streamlit.testing.v1 import AppTest
 
-from obmc.experiments import run
+from obmc.experiments import MemoryStore, run
+from obmc.experiments import runner as runs
+from obmc.experiments.outcomes import Refusal
 from obmc.offers import CALIBRATIONS, OFFERS
 from obmc.plan import KnownRows, Plan, curves_of
 from obmc.privacy.guarantee import odds
 from obmc.single import Setting
 from obmc.summary import as_frame, losses, summarise
+from pages.parts import background
 
 SMALL = {"size": "20", "obs": "0.6", "points": "2", "draws": "3"}
 PRIVATE = [offer for offer in OFFERS.values() if offer.private]
@@ -193,6 +196,31 @@ def test_controls_that_move_change_the_chart_and_the_computation_goes_on(open_pa
         free.set()
     at = settle(at)
     assert list(table(at)["count"]) == [3, 3, 3, 3]
+
+
+def test_rows_that_are_gone_after_their_job_was_done_can_be_computed_again(open_page, settle, runner):
+    at = compute(choose(open_page(**SMALL), "InP"), settle)
+    assert not any(button.key == "compute" for button in at.button)
+    runner.store = background.known().store = MemoryStore()
+    background.known.clear()
+    at.run()
+    assert any("None of these points" in info.value for info in at.info)
+    at = compute(at, settle)
+    assert list(table(at)["count"]) == [3, 3, 3, 3]
+
+
+def test_what_was_refused_is_not_offered_again(open_page, settle, runner, monkeypatch):
+    def refusing(points, metrics):
+        return [Refusal("out of cheese") if point.spec.is_private else outcome(point, metrics) for point in points]
+
+    def outcome(point, metrics):
+        return whole([point], metrics)[0]
+
+    whole = runs.run_points
+    monkeypatch.setattr(runs, "run_points", refusing)
+    at = compute(choose(open_page(**SMALL), "InP"), settle)
+    assert any("out of cheese" in warning.value for warning in at.warning)
+    assert not any(button.key == "compute" for button in at.button)
 
 
 def test_runs_that_end_while_the_page_reads_the_rows_are_shown(open_page, settle, runner, monkeypatch):
