@@ -48,6 +48,7 @@ OF_MECHANISMS = ("tests/mechanisms",)
 
 # Survivors that have been looked at: a part of the mutated line, and why it may stay.
 LOOKED_AT = {
+    "if obs.shape[0] * obs.shape[1] >= DENSE_LIMIT:": "a matrix of exactly that size would do either way",
     "for w in (0, 2)]": "any number but 0 names the second world",
     "+ _SMOOTHING) + 2": "more noise than needed, by one step of the grid, 2^-20: the guarantee holds all the same",
     "if delta_of(0.0) < delta:": "where the two are equal the search goes on, and ends at an epsilon below 10^-11",
