@@ -63,16 +63,18 @@ def run(script: Path, *, evidence: bool) -> int:
     if done.returncode in (0, MISSED):
         target = ROOT / PAGES.get(script.stem, f"docs/evidence/{script.stem}.md")
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(f"{done.stdout.rstrip()}\n\n{machine(script)}\n", encoding="utf-8")
+        target.write_text(
+            f"{done.stdout.rstrip()}\n\n{machine(f'python -m benchmarks --evidence {script.stem}')}\n", encoding="utf-8"
+        )
     return done.returncode
 
 
-def machine(script: Path) -> str:
+def machine(command: str) -> str:
     """The line under each figure: by which command, with which versions and on what machine it was measured."""
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("obmc", "numpy", "scipy"))
     return (
-        f"_Measured by `python -m benchmarks --evidence {script.stem}` with {versions}, Python "
-        f"{platform.python_version()}, on {os.cpu_count()} cores ({platform.machine()}), one BLAS thread per process._"
+        f"_Measured by `{command}` with {versions}, Python {platform.python_version()}, on {os.cpu_count()} cores "
+        f"({platform.machine()}), one BLAS thread per process._"
     )
 
 

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from helpers import refusal
 
 import obmc
 from obmc import cli
@@ -41,20 +42,6 @@ def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     with zipfile.ZipFile(tmp_path / "toy.zip", "w") as archive:
         archive.writestr("u.data", RATINGS)
     return tmp_path / "toy.zip"
-
-
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """What the command line says on standard error when it ends with exit code 2."""
-    try:
-        code = cli.main(arguments)
-    except SystemExit as end:
-        code = end.code
-    captured = capsys.readouterr()
-    assert code == 2
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert "Traceback" not in captured.err
-    return captured.err
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import contrast
 from plotly.colors import sample_colorscale
 
 from obmc import plots, plots_privacy
@@ -14,17 +15,6 @@ from obmc.offers import OFFERS
 from obmc.plots_privacy import Curve
 
 LIGHT, DARK = "#ffffff", "#000000"
-
-
-def luminance(colour: str) -> float:
-    channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
-
-
-def contrast(one: str, other: str) -> float:
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("label", plots.STYLES)

@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from helpers import contrast
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -258,18 +259,6 @@ def test_the_dashboard_tells_nobody_anything() -> None:
     assert "server.enableXsrfProtection" not in settings()
 
 
-def luminance(colour: str) -> float:
-    """The relative luminance of ``#rrggbb`` (WCAG 2.2)."""
-    values = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in values]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_primary_colour_can_be_read_as_text_and_under_white_text(theme: str) -> None:
     primary = str(settings()[f"theme.{theme}.primaryColor"])
@@ -364,6 +353,41 @@ def test_a_missed_target_fails_and_leaves_the_old_evidence(benchmarks: Path) -> 
     assert done.returncode == 1
     assert "missed their targets or failed: long" in done.stderr
     assert (benchmarks / "docs/evidence/long.md").read_text(encoding="utf-8") == before
+
+
+EVIDENCE = """
+import pathlib, sys
+import pytest
+from filing import is_whole
+
+@pytest.fixture(scope="module", autouse=True)
+def filed(request):
+    failed = request.session.testsfailed
+    yield
+    if request.session.testsfailed == failed and is_whole(request.module, request.session.items):
+        pathlib.Path("filed").touch()
+
+def test_one(): pass
+
+@pytest.mark.parametrize("a", [1, 2])
+@pytest.mark.parametrize("b", [3, 4])
+def test_several(a, b): assert pathlib.Path("good").exists() or a * b < 8
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "good", "filed"),
+    [((), True, True), ((), False, False), (("-k", "one"), True, False), (("-k", "one or 1-3"), True, False)],
+    ids=["whole", "failed", "part", "one parameter"],
+)
+def test_evidence_of_tests_is_filed_when_all_have_run_and_passed(tmp_path: Path, options, good, filed) -> None:
+    (tmp_path / "test_evidence.py").write_text(EVIDENCE)
+    if good:
+        (tmp_path / "good").touch()
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options)
+    done = run(*command, cwd=tmp_path, PYTHONPATH=str(ROOT / "tests"))
+    assert (done.returncode == 0) is good, done.stdout
+    assert (tmp_path / "filed").exists() is filed
 
 
 @pytest.mark.data

@@ -93,7 +93,6 @@ def generate_and_measure(number: str, folder: Path) -> tuple[dict[str, Any], lis
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is told by /proc")
 
 
-@pytest.mark.slow
 @needs_proc
 def test_a_million_rows_in_little_memory(tmp_path: Path) -> None:
     right, found = generate_and_measure("76", tmp_path)

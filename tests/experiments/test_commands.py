@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from helpers import refusal
 
 from obmc import cli
 from obmc.experiments import FIELDS, Progress, Store, Sweep, figures, run
@@ -37,18 +38,6 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     monkeypatch.setattr(console, "open_executor", threads)
     monkeypatch.setenv("OBMC_RESULTS", str(tmp_path / "results.sqlite3"))
-
-
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """What the command line says when it ends with exit code 2."""
-    try:
-        code = cli.main(arguments)
-    except SystemExit as end:
-        code = end.code  # type: ignore[assignment]
-    captured = capsys.readouterr()
-    assert code == 2
-    assert captured.err.count("\n") == 1
-    return captured.err
 
 
 # sweep ----------------------------------------------------------------------------------------------------------------
@@ -344,7 +333,6 @@ def test_complete_refuses_in_one_sentence(
 # reproduce ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_reproduce_makes_a_figure_again_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["reproduce", "--figure", "1b", "--quick", "--only", "paper", "--output", str(tmp_path / "out")]
     assert cli.main([*command, "--format", "parquet"]) == 0

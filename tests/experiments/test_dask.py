@@ -66,7 +66,6 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
         yield address, workers
 
 
-@pytest.mark.slow
 def test_a_sweep_on_dask_loses_nothing_when_a_worker_is_killed(
     cluster: tuple[str, list[subprocess.Popen[bytes]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,7 +92,6 @@ def test_a_sweep_on_dask_loses_nothing_when_a_worker_is_killed(
     assert len(store.find(list(Sweep(mechanisms=["Clear"], repetitions=2, **SMALL).points()))) == 2
 
 
-@pytest.mark.slow
 def test_a_servers_sweeps_go_to_the_cluster_and_private_data_do_not(
     cluster: tuple[str, list[subprocess.Popen[bytes]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,12 +10,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import wait
 from pathlib import Path
 
 import pytest
+from helpers import eventually
 from worker_tasks import (
     Unpicklable,
     blas_threads,
@@ -56,15 +56,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def eventually(condition: object, seconds: float = 20.0) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():  # type: ignore[operator]
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def test_results_come_back_in_their_futures(pair: LocalExecutor) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from experiment_doubles import Quick
+from helpers import eventually
 from worker_tasks import pause, process_id
 
 from obmc.datasets import synthetic
@@ -68,15 +69,6 @@ def status(runner: JobRunner, key: str, session: str) -> JobStatus:
     found = runner.status(key, session)
     assert found is not None
     return found
-
-
-def eventually(condition: object, seconds: float = 30.0) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():  # type: ignore[operator]
-            return True
-        time.sleep(0.01)
-    return False
 
 
 def test_a_job_gives_the_rows_of_its_sweep(gate: Gate) -> None:

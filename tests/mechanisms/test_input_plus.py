@@ -181,7 +181,6 @@ def test_clear_with_effects_has_the_same_model_and_no_privacy() -> None:
 
 
 @pytest.mark.data
-@pytest.mark.slow
 def test_on_films_it_beats_the_papers_estimator_with_and_without_a_low_rank_part() -> None:
     data = movielens_100k()
     cset = ConstraintSet(float(np.sqrt(943 * 1682)), 3.0)

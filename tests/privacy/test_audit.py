@@ -67,7 +67,6 @@ class TestTargets:
         assert found.exact == pytest.approx(100.0, abs=1.0)
         assert found.entry == bridge.entry
 
-    @pytest.mark.slow
     def test_output_perturbation_on_ordinary_data(self):
         data = obmc.datasets.synthetic((100, 100), ratio=0.15, rng=0).observations
         cset = obmc.ConstraintSet.for_rank((100, 100))

@@ -116,7 +116,8 @@ def test_a_path_that_does_not_exist_or_is_huge_is_answered(server: Server) -> No
     # One that no server would read is cut off.
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as raw, contextlib.suppress(OSError):
         raw.sendall(b"GET /?eps=" + b"9" * 1_000_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert raw.recv(100).startswith((b"", b"HTTP/1.1 4"))
+        got = raw.recv(100)
+        assert got == b"" or got.startswith(b"HTTP/1.1 4")
     assert requests.get(f"{server.address}/_stcore/health", timeout=30).text == "ok"
 
 
