@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
+from threading import Event
 
 import pytest
 import streamlit as st
@@ -47,6 +49,23 @@ def runner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[JobRunne
         yield made
         made.close()
     st.cache_resource.clear()
+
+
+@pytest.fixture
+def busy(runner: JobRunner) -> Callable[[], AbstractContextManager[None]]:
+    """Keep the one worker from doing anything else within a block."""
+
+    @contextmanager
+    def blocked() -> Iterator[None]:
+        free = Event()
+        waits = runner.executor.submit(free.wait, 30)
+        try:
+            yield
+        finally:
+            free.set()
+        assert waits.result()
+
+    return blocked
 
 
 @pytest.fixture

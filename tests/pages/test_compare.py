@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
 
 import numpy as np
 from page_figures import drawn, numbers, traces
@@ -60,35 +59,26 @@ def test_what_is_no_pin_is_named_and_left_out(open_page):
     assert any("runs are missing" in info.value for info in at.info)
 
 
-def test_while_a_pin_is_computed_its_progress_is_told_and_the_end_is_seen(open_page, settle, runner):
-    free = Event()
-    blocked = runner.executor.submit(free.wait, 30)
-    try:
+def test_while_a_pin_is_computed_its_progress_is_told_and_the_end_is_seen(open_page, settle, busy):
+    with busy():
         at = open_page(PAGE, settle=False, pins=pins.to_text(PINS[:1]))
         at.button(key="compare-compute").click().run()
         # The button's own run ends with the job begun; the next shows how far it is.
         at.run()
         assert any("runs are missing" in info.value for info in at.info)
         assert len(at.get("progress")) == 1
-    finally:
-        free.set()
-    assert blocked.result()
     settle(at)
     assert not at.info and not at.get("progress")
     assert set(traces(drawn(at)["compare"])) >= {PINS[0].name}
 
 
-def test_what_is_computed_can_be_cancelled_and_begun_again(open_page, settle, runner):
+def test_what_is_computed_can_be_cancelled_and_begun_again(open_page, settle, busy, runner):
     at = open_page(PAGE, settle=False, pins=pins.to_text(PINS[:1]))
-    free = Event()
-    runner.executor.submit(free.wait, 30)
-    try:
+    with busy():
         at.button(key="compare-compute").click().run()
         assert "of 12 runs" in at.get("progress")[0].proto.text
         at.button(key="cancel").click().run()
         assert not any(button.label == "Cancel" for button in at.button)
-    finally:
-        free.set()
     for job in runner.statuses():
         runner.wait(job.key, "a test", 30)
     at.run()

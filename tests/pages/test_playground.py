@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Future
 from pathlib import Path
-from threading import Event
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from obmc.datasets.registry import find_data_home
 from obmc.errors import DataNotFoundError
 from obmc.experiments import draws
 from obmc.experiments.executors import WorkerDiedError
-from obmc.experiments.jobs import JobRunner
 from obmc.offers import CALIBRATIONS, OFFERS
 from obmc.privacy import Guarantee
 from obmc.privacy.guarantee import FACTS_WITHHELD
@@ -150,21 +147,16 @@ def test_a_choice_may_be_written_in_any_case(open_page):
     assert setting_of(at).mechanism == OFFERS["objp"].spec("paper")
 
 
-def test_while_a_run_is_computed_the_last_one_stays(open_page, settle, runner: JobRunner):
+def test_while_a_run_is_computed_the_last_one_stays(open_page, settle, busy):
     at = open_page(PAGE, mech="inp", **SMALL)
     before = scores(at)
-    free = Event()
-    blocked: Future[bool] = runner.executor.submit(free.wait, 30)
-    try:
+    with busy():
         at.number_input(key="eps").set_value(0.1).run()
         assert any("free worker" in info.value or "Computing" in info.value for info in at.info)
         assert scores(at) == before
         assert any("last finished" in caption.value for caption in at.caption)
         # Files would hold the older run beside the newer settings.
         assert not any(expander.label == "Take it away" for expander in at.expander)
-    finally:
-        free.set()
-    assert blocked.result()
     settle(at)
     assert scores(at) != before and scores(at)["InP"] == f"{run(setting_of(at)).score:.3f}"
 

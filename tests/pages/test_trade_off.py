@@ -164,16 +164,12 @@ def test_what_is_missing_is_offered_with_its_time_and_only_that_is_computed(open
     assert not any(button.key == "compute" for button in at.button)
 
 
-def test_a_sweep_can_be_cancelled_and_keeps_what_is_there(open_page, settle, runner):
+def test_a_sweep_can_be_cancelled_and_keeps_what_is_there(open_page, settle, busy):
     at = choose(open_page(**SMALL), "InP")
-    free = Event()
-    runner.executor.submit(free.wait, 30)
-    try:
+    with busy():
         at.button(key="compute").click().run()
         assert "of 12 runs" in at.get("progress")[0].proto.text
         at.button(key="cancel").click().run()
-    finally:
-        free.set()
     end = time.monotonic() + 30
     while "Cancelled after" not in text(at.run()):
         assert time.monotonic() < end
@@ -182,18 +178,14 @@ def test_a_sweep_can_be_cancelled_and_keeps_what_is_there(open_page, settle, run
     assert list(table(at)["count"]) == [3, 3, 3, 3]
 
 
-def test_controls_that_move_change_the_chart_and_the_computation_goes_on(open_page, settle, runner):
+def test_controls_that_move_change_the_chart_and_the_computation_goes_on(open_page, settle, busy):
     at = choose(open_page(**SMALL), "InP")
-    free = Event()
-    runner.executor.submit(free.wait, 30)
-    try:
+    with busy():
         at.button(key="compute").click().run()
         at.number_input(key="seed").set_value(7).run()
         assert "With other settings, 0 of" in text(at)
         at.number_input(key="seed").set_value(0).run()
         assert "of 12 runs" in at.get("progress")[0].proto.text
-    finally:
-        free.set()
     at = settle(at)
     assert list(table(at)["count"]) == [3, 3, 3, 3]
 
