@@ -24,8 +24,8 @@ class DataNotFoundError(FileNotFoundError):
 class ReleaseFailed(RuntimeError):
     """A release that failed after its mechanism had seen the private signs.
 
-    Whether it fails may depend on them, so a ledger counts it as made. Everything that a mechanism raises from then on
-    is this; what it raises before is a ``ValueError`` about an argument.
+    Whether it fails may depend on them, so a ledger counts it as made. A solver that fails on the data is this: a rank
+    that does not fit, a decomposition that does not end, arithmetic, memory, a gap that is not reached.
     """
 
 

@@ -57,7 +57,11 @@ def write(page: str, values: Mapping[str, Any], kept: Iterable[Pin] = ()) -> str
     if entries := [pin.to_dict() for pin in kept]:
         document["pins"] = entries
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    # Half of a pair of surrogates, which a pasted name may hold, is no text.
+    return _whole(text)
+
+
+def _whole(text: str) -> str:
+    """A text without halves of a pair of surrogates, which a pasted name or an escape may hold and no page can."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -82,11 +86,10 @@ def read(content: bytes) -> SettingsFile:
         return found
 
     try:
-        # As in ``write``: an escape may stand for half of a pair, which no address and no page can hold.
         text = content.decode("utf-8-sig")
         entry = json.loads(text, object_pairs_hook=once)
         if any(half in text for half in (r"\ud", r"\uD")):
-            entry = json.loads(json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8"))
+            entry = json.loads(_whole(json.dumps(entry, ensure_ascii=False)))
     except UnicodeDecodeError:
         raise ValueError("This is no settings file: it is not text in UTF-8.") from None
     except (ValueError, RecursionError) as error:

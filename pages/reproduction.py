@@ -9,7 +9,7 @@ from obmc import plots, summary
 from obmc.experiments import MEASURES, RESULTS_VERSION
 from obmc.experiments.figures import choices, figures, shipped_rows, shipped_table_1
 from obmc.experiments.report import DENSITIES, check_line, data_sets, series_of, spread_lines, varied
-from obmc.experiments.statements import FAILS, OPEN, Statement, judge
+from obmc.experiments.statements import Statement, judge
 from pages.parts import address, charts, curve_chart
 from pages.parts import reproduction_controls as wanted
 
@@ -117,8 +117,8 @@ def statement(found: Statement) -> None:
     """The verdict, and what it rests on."""
     with st.expander(f"{found.verdict.capitalize()}: {found.claim}"):
         st.write(f"Judged by: {found.rule}")
-        if found.counts[FAILS] or found.counts[OPEN]:
-            st.write(f"Why: {found.why}")
+        if found.reason:
+            st.write(f"Why: {found.reason}")
         if found.missing:
             st.write(f"Not computed: {', '.join(found.missing)}.")
         measured, projected = checked(found.key)

@@ -40,6 +40,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         code = end.code  # type: ignore[assignment]
     captured = capsys.readouterr()
     assert code == 2
+    assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert "Traceback" not in captured.err
     return captured.err

@@ -308,8 +308,8 @@ def markdown(report: Report) -> str:
     lines += ["", "## Statement by statement"]
     for found in report.statements:
         lines += ["", f"### {found.claim}", "", f"**{found.verdict.capitalize()}.** Judged by: {found.rule}"]
-        if found.counts[FAILS] or found.counts[OPEN]:
-            lines += ["", f"Why: {found.why}"]
+        if found.reason:
+            lines += ["", f"Why: {found.reason}"]
         if found.missing:
             lines += ["", f"Not computed: {', '.join(found.missing)}."]
         if found.checks:

@@ -129,6 +129,11 @@ class Statement:
         return FAILS if FAILS in outcomes else OPEN
 
     @property
+    def reason(self) -> str:
+        """``why`` where a check is missed or open, else nothing."""
+        return self.why if self.counts[FAILS] or self.counts[OPEN] else ""
+
+    @property
     def counts(self) -> dict[str, int]:
         """How many checks have which outcome."""
         return {outcome: sum(check.outcome == outcome for check in self.checks) for outcome in (HOLDS, FAILS, OPEN)}

@@ -78,6 +78,10 @@ FACTS_WITHHELD = (
 RELEASABLE = "It may be released: the statement covers everything that leaves the mechanism."
 
 
+# From here on odds may grow a million-fold: no protection to speak of, and no number is told.
+UNSPEAKABLE = math.log(1e6)
+
+
 def number(value: float) -> str:
     """A privacy parameter for a reader: four significant digits, without an exponent unless it is extreme."""
     if math.isinf(value):
@@ -91,7 +95,7 @@ def number(value: float) -> str:
 
 def odds(epsilon: float) -> str:
     """e^eps as a factor for a reader: how often an adversary's odds about one rating can be multiplied, rounded up."""
-    if epsilon >= math.log(1e6):
+    if epsilon >= UNSPEAKABLE:
         return "more than a million"
     factor = math.exp(epsilon)
     decimals = 0 if factor > 99.0 else 1 if factor > 1.9 else 2
@@ -106,7 +110,7 @@ def limit(epsilon: float, delta: float = 0.0) -> str:
     """
     if math.isinf(epsilon):
         return "no limit is proven on what the result reveals about one rating's sign"
-    if epsilon >= math.log(1e6):
+    if epsilon >= UNSPEAKABLE:
         return "an adversary's odds about one rating's sign may grow more than a million-fold"
     if delta > 0.0:
         return (
@@ -357,7 +361,7 @@ class Guarantee:
         text = text[0].upper() + text[1:]
         if math.isfinite(self.epsilon):
             text += f" (epsilon = {number(self.epsilon)})"
-            if self.epsilon >= math.log(1e6):
+            if self.epsilon >= UNSPEAKABLE:
                 text += ": that is no protection to speak of"
         text += "."
         if not self.holds:

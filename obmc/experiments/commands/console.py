@@ -10,7 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -167,6 +167,17 @@ def check_folder(folder: Path, option: str = "--output") -> None:
         raise OSError(f"{option} cannot be written to {folder}: {error.strerror}.") from None
 
 
+@contextmanager
+def in_place(target: Path) -> Iterator[Path]:
+    """A file beside the target to write to, which takes its place whole at the end of the block, or not at all."""
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 class Table:
     """Rows on their way out: to the standard output as they come, to a file at the end, whole or not at all.
 
@@ -207,18 +218,13 @@ class Table:
     def _put(self, target: Path) -> None:
         if self._order is not None:
             self._rows.sort(key=self._order)
-        # Beside the target, so that putting it in place is one step.
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
+        with in_place(target) as part:
             if target.suffix.lower() == ".parquet":
                 table = pd.DataFrame(self._rows, columns=list(self._columns))
                 table.to_parquet(part, index=False, compression="zstd")
             else:
                 with open(part, "w", encoding="utf-8", newline="") as stream:
                     self._start(stream).writerows(self._rows)
-            os.replace(part, target)
-        finally:
-            part.unlink(missing_ok=True)
 
     def _start(self, stream: TextIO) -> csv.DictWriter[str]:
         writer = csv.DictWriter(stream, self._columns, lineterminator="\n")

@@ -17,7 +17,7 @@ from obmc.constraints import ConstraintSet
 from obmc.datasets.ratings_file import read_ratings
 from obmc.datasets.ratings_table import RatingsTable
 from obmc.errors import RatingsError, check_integer, check_number
-from obmc.experiments.commands.console import check_apart, check_folder
+from obmc.experiments.commands.console import check_apart, check_folder, in_place
 from obmc.experiments.commands.sweep import parse_mechanism
 from obmc.experiments.mechanisms import MAJORITY, MechanismSpec
 from obmc.experiments.runner import one_blas_thread
@@ -219,8 +219,6 @@ def _ledger(options: argparse.Namespace, table: RatingsTable) -> Ledger:
     budget = {"epsilon_budget": options.budget, "delta_budget": options.delta_budget}
     path = None if options.ledger is None else Path(options.ledger)
     if path is None or not path.exists():
-        if path is not None:
-            check_folder(path.parent, "--ledger")
         return Ledger(Path(options.source).name, counts, **budget)
     try:
         stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -245,12 +243,8 @@ def _ledger(options: argparse.Namespace, table: RatingsTable) -> Ledger:
 
 
 def _write(target: Path, content: bytes) -> None:
-    """Put a file in place whole, or not at all."""
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
+    """Put a file in place whole, with the rights that it had, or not at all."""
+    with in_place(target) as part:
         part.write_bytes(content)
         if target.exists():
             shutil.copymode(target, part)
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
