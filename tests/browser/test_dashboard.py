@@ -131,7 +131,7 @@ def test_a_reload_may_cancel_and_two_visitors_share_one_computation(visit):
 def test_the_home_page_opens_on_a_finished_chart_of_a_preset(visit):
     page = visit("/?cal=Paper&mechs=InP&mechs=ObjP&mechs=GraP&mechs=OutP")
     drawn(page, 1)
-    expect(page.get_by_role("combobox", name=re.compile("The paper's Figure 1"))).to_be_visible()
+    expect(page.get_by_role("combobox", name="Preset")).to_have_value("The paper's Figure 1: synthetic data")
     expect(offered(page)).to_have_count(0)
     words = page.locator(".obmc-figure").first.get_attribute("aria-label")
     assert all(f"{name}: " in words for name in ("InP", "ObjP", "GraP", "OutP"))
