@@ -65,14 +65,14 @@ def main() -> int:
             missed += [figure.title] if late else []
             lines.append(
                 f"| {figure.title} | {len(runs):,} | {seconds:.1f} | {figure.seconds:g} | {1.0 - idle:.0%} |"
-                f"{' missed' if late else ''}"
+                f" {'missed' if late else ''} |"
             )
             for (link, mechanism), mean in runs.groupby(["link", "mechanism"], sort=False)["seconds"].mean().items():
                 times.append(f"| {figure.title} | {link} | {mechanism} | {1e3 * mean:,.1f} |")
             if figure is FIGURES[0]:
                 cached = min(from_store(figure.sweeps, store) for _ in range(3))
     print(f"Each by {WORKERS} workers into an empty store; the workers' share is what they spend in runs.\n")
-    print("| | runs | seconds | at most | workers busy |\n|---|---|---|---|---|")
+    print("| | runs | seconds | at most | workers busy | |\n|---|---|---|---|---|---|")
     print("\n".join(lines))
     print("\n| | link | mechanism | ms per run |\n|---|---|---|---|")
     print("\n".join(times))
@@ -82,11 +82,11 @@ def main() -> int:
         "Figure 1 whole from the store, s": (cached, CACHED),
         "GraP, 100 x 100 with 15 % observed and 10 steps, in times of `numpy.linalg.svd`": (single, DECOMPOSITIONS),
     }
-    print("\n| | measured | at most |\n|---|---|---|")
+    print("\n| | measured | at most | |\n|---|---|---|---|")
     for name, (value, target) in smaller.items():
         late = value > target
         missed += [name] if late else []
-        print(f"| {name} | {value:.3g} | {target:g} |{' missed' if late else ''}")
+        print(f"| {name} | {value:.3g} | {target:g} | {'missed' if late else ''} |")
     print("\n**Every target is met.**" if not missed else "\nMissed: " + "; ".join(missed))
     return 3 if missed else 0
 
