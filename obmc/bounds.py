@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from obmc.errors import check_integer, check_number
+from obmc.errors import check_integer, check_number, check_shape
 from obmc.links import Link
 from obmc.observations import Observations
 from obmc.privacy.noise import check_epsilon, flip_probability
@@ -112,7 +112,7 @@ def standard_rate(shape: tuple[int, int], n: int, rank: int = 1) -> float:
 
     Source: Davenport, Plan, van den Berg and Wootters 2014, Theorem 1.
     """
-    d1, d2 = _shape(shape)
+    d1, d2 = check_shape("shape", shape)
     count, r = check_integer("n", n, low=1), check_integer("rank", rank, low=1)
     return math.sqrt(r * (d1 + d2) / count) * math.sqrt(1.0 + (d1 + d2) * math.log(d1 * d2) / count)
 
@@ -165,7 +165,7 @@ def explicit_bound(
     Raises ``ValueError`` naming the argument that is out of its range.
     """
     bound = check_number("alpha", alpha, low=0.0, open_low=True)
-    d1, d2 = _shape(shape)
+    d1, d2 = check_shape("shape", shape)
     count, r = check_integer("n", n, low=1), check_integer("rank", rank, low=1)
     spread = math.sqrt(0.25 + check_number("noise_variance", noise_variance, low=0.0))
     kappa = float(link.density(bound))
@@ -192,7 +192,7 @@ def objective_noise_term(tau: float, scale: float, shape: tuple[int, int], n: in
     """
     radius = check_number("tau", tau, low=0.0, open_low=True)
     b = check_number("scale", scale, low=0.0, open_low=True)
-    d1, d2 = _shape(shape)
+    d1, d2 = check_shape("shape", shape)
     count = check_integer("n", n, low=1)
     return 2.0 * math.sqrt(2.0) * radius * b / count * (math.sqrt(count / d1) + math.sqrt(count / d2))
 
@@ -207,7 +207,3 @@ def in_sample_error(estimate: Array, truth: Array, observations: Observations) -
             raise ValueError(f"{name} must have the observations' shape {observations.shape}, got {matrix.shape}.")
     rows, cols = observations.rows, observations.cols
     return float(np.mean((estimate[rows, cols] - truth[rows, cols]) ** 2))
-
-
-def _shape(shape: tuple[int, int]) -> tuple[int, int]:
-    return check_integer("shape[0]", shape[0], low=1), check_integer("shape[1]", shape[1], low=1)

@@ -82,14 +82,18 @@ def check_instance(name: str, value: Any, kind: type, what: str) -> None:
         raise ValueError(f"{name} must be {what}, got a {type(value).__name__}.")
 
 
-def check_shape(name: str, value: Any, *, high: int | None = None) -> tuple[int, int]:
-    """Return ``value`` as a pair of ints of at least 1, or raise ``ValueError`` naming ``name``."""
+def check_shape(name: str, value: Any, *, high: int | None = None, entries: int | None = None) -> tuple[int, int]:
+    """Return ``value`` as a pair of ints of at least 1, or raise ``ValueError`` naming ``name``.
+
+    ``high`` bounds both of them, ``entries`` their product.
+    """
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ValueError(f"{name} must be a pair (d1, d2) of whole numbers of at least 1, got {shown(value)}.")
-    return (
-        check_integer(f"{name}[0]", value[0], low=1, high=high),
-        check_integer(f"{name}[1]", value[1], low=1, high=high),
-    )
+    rows = check_integer(f"{name}[0]", value[0], low=1, high=high)
+    cols = check_integer(f"{name}[1]", value[1], low=1, high=high)
+    if entries is not None and rows * cols > entries:
+        raise ValueError(f"{name} must hold at most {entries:,} entries in all, got {rows} x {cols}.")
+    return rows, cols
 
 
 def check_array(name: str, values: Any, *, dimensions: int = 1) -> NDArray[Any]:

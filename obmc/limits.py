@@ -6,6 +6,7 @@ alpha of 50, say), and checks for itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from obmc.datasets.registry import DATA_SETS
@@ -134,9 +135,9 @@ def ratios_between(low: float, high: float) -> tuple[float, ...]:
     return tuple(stop for stop in RATIO_GRID if low <= stop <= high)
 
 
-def nearest_epsilon(value: float) -> float:
-    """The stop of ``EPSILON_GRID`` that lies nearest in ratio."""
-    return min(EPSILON_GRID, key=lambda stop: max(stop / value, value / stop))
+def nearest_epsilon(value: float, stops: Sequence[float] = EPSILON_GRID) -> float:
+    """The stop that lies nearest in ratio."""
+    return min(stops, key=lambda stop: max(stop / value, value / stop))
 
 
 # What a person may wish for: of the accuracy in per cent, of the others in their own unit.

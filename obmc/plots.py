@@ -17,6 +17,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.colors import sample_colorscale
 
+from obmc.summary import MAJORITY_LABEL, ZEROS
+
 Array = NDArray[np.float64]
 # A part of a figure as plotly takes it.
 Plotly = dict[str, Any]
@@ -46,8 +48,8 @@ STYLES: dict[str, Style] = {
     "InP+": Style("#8a5cf0", "longdash", "star"),
     "Effects alone": Style("#0f8f9c", "longdashdot", "cross"),
     "Clear with effects": Style("#6f7fa6", "longdash", "x-open"),
-    "All zeros": Style("#8c6d1f", "dot", "circle"),
-    "Majority class": Style("#8c6d1f", "dot", "circle"),
+    ZEROS: Style("#8c6d1f", "dot", "circle"),
+    MAJORITY_LABEL: Style("#8c6d1f", "dot", "circle"),
 }
 _FURTHER = (
     Style("#a07800", "5px,3px", "hexagon"),
@@ -82,7 +84,7 @@ MAX_CELLS = 240
 # The interval of two draws is some eighteen times their distance: drawn, it would hide all else while a chart grows.
 _BAND_DRAWS = 3
 # Where a logarithmic axis has numbers; plotly's own are the last digits alone.
-_DECADES = [float(f"{first}e{power}") for power in range(-4, 7) for first in (1, 2, 5)]
+DECADES = [float(f"{first}e{power}") for power in range(-6, 7) for first in (1, 2, 5)]
 
 
 def style_of(label: str, order: int = 0) -> Style:
@@ -272,6 +274,11 @@ class Level:
     low: float
     high: float
 
+    @classmethod
+    def all_of(cls, lines: pd.DataFrame) -> list[Level]:
+        """A level for each row of a table with the columns series, mean, low and high."""
+        return [cls(row.series, row.mean, row.low, row.high) for row in lines.itertuples()]
+
 
 def curves(
     summary: pd.DataFrame,
@@ -331,14 +338,14 @@ def curves(
             traces.append(_draws(name, draws[draws["series"] == name], x, looks[name], form, scale))
         traces += _curve(name, points, x, looks[name], titles[0], form, scale)
     size = 12.0 * scale
-    horizontal: Plotly = {**_axis(titles[0], size), "type": "log" if log[0] else "linear"}
+    horizontal: Plotly = {**axis(titles[0], size), "type": "log" if log[0] else "linear"}
     if log[0]:
         horizontal |= {"tickvals": across, "ticktext": [f"{stop:g}" for stop in across]}
     if x == "ratio":
         horizontal |= {"tickformat": ".0%"}
         if log[0]:
             horizontal |= {"ticktext": [f"{stop:.0%}" for stop in across]}
-    vertical: Plotly = {**_axis(titles[1], size), "type": "log" if log[1] else "linear"}
+    vertical: Plotly = {**axis(titles[1], size), "type": "log" if log[1] else "linear"}
     if log[1]:
         values = [level.value for level in levels]
         values += [*summary["low"], *summary["high"]] if len(summary) else []
@@ -354,7 +361,7 @@ def curves(
         {
             "data": traces,
             "layout": {
-                **_ground(height, size),
+                **ground(height, size),
                 "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"color": INK}},
                 "hovermode": "closest",
                 "xaxis": horizontal,
@@ -372,27 +379,28 @@ def _log_ticks(values: Sequence[float]) -> list[float]:
     there = [value for value in values if 0.0 < value < math.inf]
     low, high = min(there, default=1.0), max(there, default=1.0)
     if not low < high < 5.0 * low:
-        return _DECADES
+        return DECADES
     unit = 10.0 ** math.floor(math.log10((high - low) / 4.0))
     step = next(unit * first for first in (1, 2, 5, 10) if high - low <= 8.0 * unit * first)
     near = [float(f"{step * place:.6g}") for place in range(math.floor(low / step), math.ceil(high / step) + 1)]
-    return sorted({*near, *(stop for stop in _DECADES if not near[0] <= stop <= near[-1])})
+    return sorted({*near, *(stop for stop in DECADES if not near[0] <= stop <= near[-1])})
 
 
-def _ground(height: int, size: float) -> Plotly:
+def ground(height: int, size: float = 12) -> Plotly:
     """What all figures with axes share; nothing in it depends on the theme."""
     return {
         "height": height,
-        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "margin": {"l": 8, "r": 12, "t": 8, "b": 8},
         "font": {"size": size, "color": INK},
         "paper_bgcolor": CLEAR_GROUND,
         "plot_bgcolor": CLEAR_GROUND,
     }
 
 
-def _axis(title: str, size: float) -> Plotly:
+def axis(title: str, size: float = 12, **more: object) -> Plotly:
+    """An axis with its title, in the colours of all; ``more``: whatever else plotly knows about an axis."""
     lines = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID}
-    return {"tickfont": {"color": INK, "size": size}, "title": _title(title), "automargin": True, **lines}
+    return {"tickfont": {"color": INK, "size": size}, "title": _title(title), "automargin": True, **lines, **more}
 
 
 def _title(text: str) -> Plotly:
@@ -530,10 +538,10 @@ def heat_map(
         "showlegend": False,
     }
     axes = {
-        "xaxis": {**_axis("Epsilon", size), "type": "category", "showgrid": False},
-        "yaxis": {**_axis("Share observed", size), "type": "category", "showgrid": False},
+        "xaxis": {**axis("Epsilon", size), "type": "category", "showgrid": False},
+        "yaxis": {**axis("Share observed", size), "type": "category", "showgrid": False},
     }
-    return go.Figure({"data": [heat, numbers], "layout": {**_ground(height, size), **axes, "uirevision": title}})
+    return go.Figure({"data": [heat, numbers], "layout": {**ground(height, size), **axes, "uirevision": title}})
 
 
 def _readable(values: Array) -> list[str]:

@@ -14,7 +14,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from obmc.plots import CLEAR_GROUND, GRID, INK, Plotly, style_of
+from obmc.plots import DECADES, GRID, INK, Plotly, axis, ground, style_of
 from obmc.privacy.audit import Audit, Event, privacy_region
 
 Array = NDArray[np.float64]
@@ -23,34 +23,17 @@ GIVEN, FLIPPED = "#2a7fd4", "#d1600a"
 _REGION = "#2b9348"
 BINS = 40
 # Where a logarithmic axis has numbers; plotly's own are the last digits alone.
-_STOPS = [float(f"{first}e{power}") for power in range(-6, 7) for first in (1, 2, 5)]
-_DECADES: Plotly = {"tickvals": _STOPS, "ticktext": [f"{stop:g}" for stop in _STOPS]}
+_DECADES: Plotly = {"tickvals": DECADES, "ticktext": [f"{stop:g}" for stop in DECADES]}
 # Beyond these quantiles a histogram has single runs, which would squeeze all others into a few bins.
 _TAIL = 0.002
 
 
 def _layout(height: int, x: Plotly, y: Plotly) -> Plotly:
     return {
-        "height": height,
-        "margin": {"l": 8, "r": 12, "t": 8, "b": 8},
-        "font": {"size": 12, "color": INK},
-        "paper_bgcolor": CLEAR_GROUND,
-        "plot_bgcolor": CLEAR_GROUND,
+        **ground(height),
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"color": INK}},
         "xaxis": x,
         "yaxis": y,
-    }
-
-
-def _axis(title: str, **more: object) -> Plotly:
-    return {
-        "tickfont": {"color": INK},
-        "title": {"text": title, "font": {"color": INK}},
-        "automargin": True,
-        "gridcolor": GRID,
-        "zerolinecolor": GRID,
-        "linecolor": GRID,
-        **more,
     }
 
 
@@ -109,7 +92,7 @@ def worlds(
                 "hovertemplate": f"{name}<br>%{{x:.3g}}: %{{y:.1%}} of runs<extra></extra>",
             }
         )
-    layout = _layout(height, _axis(title), _axis("Share of runs", tickformat=".0%", rangemode="tozero"))
+    layout = _layout(height, axis(title), axis("Share of runs", tickformat=".0%", rangemode="tozero"))
     layout |= {"barmode": "overlay", "bargap": 0, "hovermode": "closest"}
     if event is not None and np.isfinite(event.threshold):
         stroke = {"color": INK, "width": 1.5, "dash": "dash"}
@@ -182,8 +165,8 @@ def roc(audit: Audit, height: int = 400) -> go.Figure:
             "hovertemplate": "%{customdata}<br>false alarms %{x:.2%}<br>hits %{y:.2%}<extra></extra>",
         }
     )
-    ends = {"tickformat": ".0%", "range": [-0.02, 1.02], "constrain": "domain"}
-    layout = _layout(height, _axis("False alarms", **ends), _axis("Hits", **ends, scaleanchor="x"))
+    ends: Plotly = {"tickformat": ".0%", "range": [-0.02, 1.02], "constrain": "domain"}
+    layout = _layout(height, axis("False alarms", **ends), axis("Hits", **ends, scaleanchor="x"))
     chance = {"type": "line", "x0": 0, "y0": 0, "x1": 1, "y1": 1, "line": {"color": GRID, "width": 1}}
     return go.Figure({"data": traces, "layout": {**layout, "shapes": [chance], "hovermode": "closest"}})
 
@@ -256,14 +239,14 @@ def ladder(rungs: Sequence[Rung], height: int | None = None) -> go.Figure:
         for name, (values, colour, symbol, size) in columns.items()
     ]
     ticks = [stop for stop in (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0) if low <= stop <= high]
-    across = _axis(
+    across = axis(
         "Epsilon",
         type="log",
         range=[float(np.log10(low)), float(np.log10(high))],
         tickvals=ticks,
         ticktext=[f"{stop:g}" for stop in ticks],
     )
-    up = _axis("", type="category", autorange="reversed", categoryorder="array", categoryarray=labels)
+    up = axis("", type="category", autorange="reversed", categoryorder="array", categoryarray=labels)
     layout = _layout(90 + 30 * len(rungs) if height is None else height, across, up)
     return go.Figure({"data": traces, "layout": {**layout, "hovermode": "closest"}})
 
@@ -293,11 +276,11 @@ def change(matrix: Array, alpha: float, entry: tuple[int, int], height: int = 38
         "y1": row + 0.5,
         "line": {"color": FLIPPED, "width": 3},
     }
-    plain = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "constrain": "domain"}
+    plain: Plotly = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "constrain": "domain"}
     layout = _layout(
         height,
-        _axis("Items", **plain, range=[-0.5, size[1] - 0.5]),
-        _axis("Users", **plain, range=[size[0] - 0.5, -0.5], scaleanchor="x"),
+        axis("Items", **plain, range=[-0.5, size[1] - 0.5]),
+        axis("Users", **plain, range=[size[0] - 0.5, -0.5], scaleanchor="x"),
     )
     return go.Figure({"data": [heat], "layout": {**layout, "shapes": [frame]}})
 
@@ -353,10 +336,10 @@ def lines(
                 "name": "here",
             }
         )
-    across, up = (_axis(title, type="log" if flag else "linear") for title, flag in zip(titles, log, strict=True))
-    for axis, flag in ((across, log[0]), (up, log[1])):
+    across, up = (axis(title, type="log" if flag else "linear") for title, flag in zip(titles, log, strict=True))
+    for drawn, flag in ((across, log[0]), (up, log[1])):
         if flag:
-            axis |= _DECADES
+            drawn |= _DECADES
     if percent:
         up |= {"tickformat": ".0%"}
     return go.Figure({"data": traces, "layout": {**_layout(height, across, up), "hovermode": "closest"}})
@@ -382,5 +365,5 @@ def bars(
         }
         for (name, values), (colour, hatch) in zip(series, looks, strict=False)
     ]
-    layout = _layout(height, _axis("", type="category"), _axis(title, type="log", **_DECADES))
+    layout = _layout(height, axis("", type="category"), axis(title, type="log", **_DECADES))
     return go.Figure({"data": traces, "layout": {**layout, "barmode": "group"}})

@@ -21,6 +21,11 @@ FORMS = {"are": ".3f", "sign_accuracy": ".1%", "auc": ".3f", "log_loss": ".3f"}
 _NAMES = {"are": "average relative error", "auc": "area under the ROC curve", "log_loss": "log-loss"}
 
 
+def is_share(metric: str) -> bool:
+    """Whether a measure is a share, which is written in per cent."""
+    return FORMS[metric].endswith("%")
+
+
 @dataclass(frozen=True)
 class Reading:
     """What one curve says at one epsilon.

@@ -29,6 +29,7 @@ from obmc.lazy import lazy_property
 from obmc.observations import Observations
 from obmc.privacy import Guarantee
 from obmc.solvers import Completion
+from obmc.summary import MAJORITY_LABEL, ZEROS
 
 _CLEAR = MechanismSpec(CLEAR)
 # Relative gap of one run that a person waits for; curves have the solver's own. On real data the test set's sampling
@@ -168,6 +169,11 @@ class Problem:
     def score(self, done: Completion) -> float:
         """The measure of an estimate."""
         return self.measure.function(done, self.test if self.truth is None else self.truth)
+
+    @property
+    def baseline_label(self) -> str:
+        """What knows nothing is called."""
+        return MAJORITY_LABEL if self.truth is None else ZEROS
 
     @property
     def baseline(self) -> float:

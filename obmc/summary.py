@@ -16,7 +16,8 @@ from obmc.experiments.sweep import FIELDS, Row
 
 CONFIDENCE = 0.95
 KEYS = ("mechanism", "calibration", "options")
-ZEROS = "All zeros"
+# What those score who know nothing.
+ZEROS, MAJORITY_LABEL = "All zeros", "Majority class"
 
 
 def as_frame(rows: Iterable[Row]) -> pd.DataFrame:

@@ -19,10 +19,10 @@ from obmc.constraints import ConstraintSet
 from obmc.links import Link
 from obmc.losses import Matching
 from obmc.observations import Omega
-from obmc.solvers.certificate import Problem
 from obmc.solvers.completion import Callback, Completion, DenseEstimate, FactoredEstimate
 from obmc.solvers.dispatch import minimise
 from obmc.solvers.factored import FactoredOutcome, factored
+from obmc.solvers.problem import Problem
 from obmc.solvers.spectral import spectral_norm_bound
 
 Array = NDArray[np.float64]

@@ -28,10 +28,10 @@ from obmc.offers import DATA_TITLES, Offer, noise_text
 from obmc.pins import Pin
 from obmc.plan import Curve, Plan, key_of, metrics_for
 from obmc.privacy import Guarantee
-from obmc.reading import FORMS, rows_of
+from obmc.reading import FORMS, is_share, rows_of
 from obmc.single import Problem, Run, Setting, find_problem, matrices
 from obmc.single import run as run_single
-from obmc.summary import KEYS, ZEROS, Chart, as_frame
+from obmc.summary import KEYS, Chart, as_frame
 
 KINDS = ("mechanism", "epsilon", "heat")
 TITLES = {"epsilon": "Epsilon", "ratio": "Share of entries observed"}
@@ -244,9 +244,9 @@ class CurveView:
             chart.curves,
             x=plan.by,
             titles=(self.across, self._measured),
-            levels=levels_of(chart),
+            levels=plots.Level.all_of(chart.levels),
             log=self._logarithmic,
-            percent=form.endswith("%"),
+            percent=is_share(plan.metric),
             draws=chart.draws if self.singles else None,
             marker=self.epsilon if plan.by == "epsilon" else None,
             stops=plan.epsilons if plan.by == "epsilon" else plan.ratios or (),
@@ -262,7 +262,7 @@ class CurveView:
             return None
         assert self.curve is not None
         title = "Loss" if self.loss else MEASURES[self.plan.metric].label
-        figure = plots.heat_map(cells, title=title, percent=form.endswith("%"), scale=scale)
+        figure = plots.heat_map(cells, title=title, percent=is_share(self.plan.metric), scale=scale)
         ends = cells.sort_values("mean")
         said = ", ".join(
             f"{cell['mean']:{form}} at epsilon {cell['epsilon']:g} and {cell['ratio']:.0%}"
@@ -338,9 +338,10 @@ def describe_plan(plan: Plan, *, loss: bool = False) -> str:
     )
 
 
-def levels_of(chart: Chart) -> list[plots.Level]:
-    """The horizontal lines of a chart."""
-    return [plots.Level(row.series, row.mean, row.low, row.high) for row in chart.levels.itertuples()]
+def picture_grid(problem: Problem) -> tuple[int, int]:
+    """In how many columns the matrices of a problem are drawn, and how high each is in pixels."""
+    rows, cols = problem.train.shape
+    return (2, round(400 * min(max(rows / cols, 0.4), 1.0))) if problem.truth is None else (4, 220)
 
 
 def _height(scale: float) -> int:
@@ -456,7 +457,7 @@ class PinView:
             table,
             x="epsilon",
             titles=(TITLES["epsilon"], MEASURES[self.metric].label),
-            levels=[level for chart in charts for level in levels_of(chart)],
+            levels=[level for chart in charts for level in plots.Level.all_of(chart.levels)],
             log=(True, self.metric == "are"),
             percent=form.endswith("%"),
             scale=scale,
@@ -546,7 +547,7 @@ class RunView:
 
     def table(self, data: OneRun) -> pd.DataFrame:
         measure = data.problem.measure.name
-        nothing = ZEROS if measure == "are" else "Majority class"
+        nothing = data.problem.baseline_label
         point, clear = self.setting.point, self.setting.clear().point
         guarantee = self.setting.guarantee
         lines = [{**clear.settings_row(), "series": "Clear", "delta": 0.0, "mean": data.clear}]
@@ -565,8 +566,7 @@ class RunView:
         alpha = self.setting.alpha
         shown = matrices(data.problem, data.run)
         numbers = plots.matrix_numbers(shown, alpha)
-        rows, cols = data.problem.train.shape
-        height = 220 if data.problem.truth is not None else round(400 * min(max(rows / cols, 0.4), 1.0))
+        _, height = picture_grid(data.problem)
         found = []
         for order, (title, matrix) in enumerate(shown.items()):
             alt = plots.describe_matrix(title, matrix.shape, numbers.iloc[order])

@@ -21,6 +21,11 @@ PAGES = (
     st.Page(HERE / "learn.py", title="Learn", icon=":material/school:"),
     st.Page(HERE / "reproduction.py", title="Reproduction", icon=":material/fact_check:"),
 )
+# The first page has no name in the address.
+HOME = "trade_off"
+NAMES = tuple(page.url_path or HOME for page in PAGES)
+# Where a settings file can be opened.
+WITH_CHARTS = ("trade_off", "observation_ratio", "compare", "playground")
 # Pages that run in some twenty milliseconds for most who open them: without pins, without a file, in a text.
 QUICK = ("compare", "your_ratings", "learn")
 
@@ -33,7 +38,7 @@ def main() -> None:
         menu_items={"about": "One-bit matrix completion under differential privacy."},
     )
     page = st.navigation(list(PAGES))
-    name = page.url_path or settings_file.PAGES[0]
+    name = page.url_path or HOME
     # What is quick stands in no line with what is not.
     with nullcontext() if name in QUICK else turns.turns().taken():
         show(page, name)
@@ -48,9 +53,9 @@ def show(page: st.Page, name: str) -> None:
     page.run()
     address.read_unknown(share.keys())
     controls.show_notes(notes)
-    settings_file.show_notes(notes, name)
+    settings_file.show_notes(notes, name, NAMES)
     link = share.show(place)
-    if name in settings_file.WITH_CHARTS:
+    if name in WITH_CHARTS:
         settings_file.opener()
     settings_file.keep(name, link)
 

@@ -29,7 +29,7 @@ def page() -> None:
     offer, setting = controls.mechanism_and_epsilon()
     try:
         problem = find_problem(setting)
-        found = waiting.ask(run=setting, clear=setting.clear())
+        found = waiting.ask_runs(run=setting, clear=setting.clear())
     except DataNotFoundError:
         data_offer.show(setting.data)
         return
@@ -41,7 +41,7 @@ def page() -> None:
         st.session_state[_SHOWN] = (offer, setting, found["run"], found["clear"].score)
         show(problem, *st.session_state[_SHOWN])
         return
-    waiting.poll()
+    waiting.poll("run", "clear")
     if _SHOWN in st.session_state:
         # Nothing jumps while the next result is computed.
         st.caption("Until then, the last finished result:")

@@ -101,12 +101,11 @@ def drawn(name: str, calibration: str, epsilon: float | None, log: bool) -> tupl
         found.curves,
         x=figure.against,
         titles=("Epsilon" if figure.against == "epsilon" else "Share of entries observed", MEASURES[metric].label),
-        levels=[plots.Level(row.series, row.mean, row.low, row.high) for row in found.levels.itertuples()],
+        levels=plots.Level.all_of(found.levels),
         log=(figure.against == "epsilon", log),
         percent=not lower,
     )
-    both = pd.concat([found.curves, found.levels], ignore_index=True)
-    numbers = both[["series", figure.against, "mean", "low", "high", "count"]].replace(float("inf"), float("nan"))
+    numbers = curve_chart.numbers_of(found)
     counts = found.curves["count"] if len(found.curves) else pd.Series([0])
     draws = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
     caption = f"Means with 95 % intervals over {draws} draws; seed {rows['seed'].iloc[0]}, version {RESULTS_VERSION}."

@@ -120,3 +120,26 @@ def test_the_paper_has_its_authors_wherever_it_is_cited() -> None:
     short = r"\*\s+\(" + ", ".join(family for family, _ in authors) + r"\)"
     for path in cited:
         assert re.search(f"{full}|{short}", path.read_text("utf-8")), path
+
+
+# What a page may do with a number: ask whether there is one.
+ASKED_OF_NUMBERS = {"inf", "nan", "isinf", "isnan", "isfinite"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "pages").rglob("*.py")), ids=lambda path: path.stem)
+def test_no_page_holds_mathematics(path: Path) -> None:
+    tree = ast.parse(path.read_text("utf-8"))
+    annotations = {
+        id(inner)
+        for node in ast.walk(tree)
+        for hint in (getattr(node, "annotation", None), getattr(node, "returns", None))
+        if hint is not None
+        for inner in ast.walk(hint)
+    }
+    for node in ast.walk(tree):
+        assert not isinstance(node, ast.Pow)
+        if isinstance(node, ast.ImportFrom):
+            assert (node.module or "").partition(".")[0] not in {"numpy", "scipy", "math"}
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and id(node) not in annotations:
+            assert node.value.id not in {"np", "numpy", "scipy"}, node.attr
+            assert node.value.id != "math" or node.attr in ASKED_OF_NUMBERS, node.attr

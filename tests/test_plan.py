@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from obmc.experiments import MemoryStore, run
+from obmc.known_rows import DERIVED, KnownRows, expected_seconds
 from obmc.offers import OFFERS
-from obmc.plan import DERIVED, KnownRows, Plan, curves_of, expected_seconds
+from obmc.plan import Plan, curves_of
 from obmc.reading import epsilon_for, needed, read
 from obmc.single import Setting
 

@@ -22,8 +22,8 @@ import numpy as np
 import obmc
 from obmc.losses import likelihood
 from obmc.observations import Observations
-from obmc.solvers.certificate import Problem
 from obmc.solvers.lowrank import Descent, Model, Positions
+from obmc.solvers.problem import Problem
 
 EPSILON = 2.0
 HELD_OUT = 0.02

@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 
 from obmc.constraints import ConstraintSet, simplex_threshold
 from obmc.observations import Observations
-from obmc.solvers.certificate import Problem
+from obmc.solvers.problem import Problem
 
 Array = NDArray[np.float64]
 

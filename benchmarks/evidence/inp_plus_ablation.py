@@ -24,9 +24,9 @@ from obmc.losses import FlippedLikelihood, Matching
 from obmc.mechanisms import InputPerturbation, InputPerturbationPlus
 from obmc.observations import Observations
 from obmc.solvers import Completion, minimise
-from obmc.solvers.certificate import Problem
 from obmc.solvers.completion import FactoredEstimate
 from obmc.solvers.factored import factored
+from obmc.solvers.problem import Problem
 from obmc.tuning import Candidate, Structure, complete_structure, cross_validated, seeded_by, stretched
 
 # To be raised whenever the estimator changes.

@@ -23,9 +23,9 @@ import obmc
 from obmc.losses import likelihood
 from obmc.metrics import average_relative_error, sign_accuracy
 from obmc.solvers.admm import admm
-from obmc.solvers.certificate import Problem
 from obmc.solvers.factored import factored
 from obmc.solvers.lowrank import Positions
+from obmc.solvers.problem import Problem
 from obmc.solvers.spg import spg
 
 mpl.use("svg")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from obmc.errors import check_integer, check_number
+from obmc.errors import check_integer, check_number, check_shape
 from obmc.links import Link, Logistic
 from obmc.observations import Observations, as_generator
 
@@ -64,11 +64,7 @@ def synthetic(
 
     Source: paper, numerical experiments, synthetic data.
     """
-    if not isinstance(shape, tuple | list) or len(shape) != 2:
-        raise ValueError(f"shape must be a pair (d1, d2) of whole numbers of at least 1, got {shape!r}.")
-    size = (check_integer("shape[0]", shape[0], low=1), check_integer("shape[1]", shape[1], low=1))
-    if size[0] * size[1] > MAX_ENTRIES:
-        raise ValueError(f"shape must hold at most {MAX_ENTRIES:,} entries in all, got {size[0]} x {size[1]}.")
+    size = check_shape("shape", shape, entries=MAX_ENTRIES)
     order = check_integer("rank", rank, low=1, high=min(size))
     bound = check_number("alpha", alpha, low=0.0, high=1e3, open_low=True)
     share = check_number("ratio", ratio, low=0.0, high=1.0, open_low=True)

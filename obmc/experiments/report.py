@@ -17,7 +17,7 @@ from obmc.experiments.inverse import smallest_epsilon
 from obmc.experiments.measures import find_measure
 from obmc.experiments.statements import FAILS, HOLDS, OPEN, VERDICTS, Check, Statement, judge
 from obmc.experiments.sweep import RESULTS_VERSION
-from obmc.summary import summarise
+from obmc.summary import MAJORITY_LABEL, summarise
 
 # In the report's tables: the ends of the paper's range and the epsilon that it names.
 EPSILONS = (1.0, 4.0, 10.0)
@@ -78,7 +78,7 @@ def series_of(mechanism: str, calibration: str, options: str) -> str:
         ("InP+", '{"low_rank":false}'): "Effects alone",
         ("Clear", '{"effects":true}'): "Clear with effects",
         ("OutP", '{"postprocess":"project"}'): "OutP projected",
-        ("Majority", "{}"): "Majority class",
+        ("Majority", "{}"): MAJORITY_LABEL,
     }
     if (mechanism, options) in known:
         return known[mechanism, options]
@@ -352,7 +352,7 @@ def spread_lines(table: pd.DataFrame) -> list[str]:
             if cells:
                 means = sorted((_leading(cell), cell.partition(" ")[0]) for cell in cells)
                 spans.append(f"{means[0][1]} to {means[-1][1]} at epsilon {epsilon:g}")
-        if series in ("Majority class",) or not spans:
+        if series == MAJORITY_LABEL or not spans:
             continue
         if series == "Clear":
             spans = [spans[0].partition(" at epsilon")[0]]

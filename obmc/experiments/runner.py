@@ -21,7 +21,7 @@ from obmc.errors import ReleaseFailed
 from obmc.experiments.draws import Draw, find_draw
 from obmc.experiments.executors import StoppedError, WorkersGoneError, open_executor, parallelism, stop_future
 from obmc.experiments.measures import MEASURES
-from obmc.experiments.mechanisms import CLEAR_SOLUTION, MAJORITY
+from obmc.experiments.mechanisms import CLEAR_SOLUTION, MAJORITY, MechanismSpec
 from obmc.experiments.outcomes import Outcome, OutcomeStore, Refusal, StoreError, StoreWarning
 from obmc.experiments.sweep import FIELDS, InMemory, Point, Row, Sweep
 from obmc.mechanisms import Clear
@@ -40,6 +40,18 @@ _GRACE_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
+class Refused:
+    """A mechanism that refuses to run at an epsilon, with its reason; as a text, one sentence."""
+
+    spec: MechanismSpec
+    epsilon: float
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.spec.label} at epsilon = {self.epsilon:g}: {self.reason}"
+
+
+@dataclass(frozen=True)
 class Progress:
     """How far a sweep is.
 
@@ -52,7 +64,7 @@ class Progress:
     seconds, remaining
         Since the start, and expected until the end (nan before anything is known), wall-clock seconds.
     refused
-        A sentence for each kind of run that its mechanism refuses.
+        Each kind of run that its mechanism refuses, once.
     note
         What the user should know, such as a store that could not be used; "" for nothing.
     """
@@ -62,7 +74,7 @@ class Progress:
     cached: int = 0
     seconds: float = 0.0
     remaining: float = math.nan
-    refused: tuple[str, ...] = ()
+    refused: tuple[Refused, ...] = ()
     note: str = ""
 
     @property
@@ -72,11 +84,7 @@ class Progress:
 
     def refuses(self, point: Point) -> bool:
         """Whether runs of this mechanism at this epsilon were refused."""
-        return any(text.startswith(_refused(point, "")) for text in self.refused)
-
-
-def _refused(point: Point, reason: str) -> str:
-    return f"{point.spec.label} at epsilon = {point.epsilon:g}: {reason}"
+        return any((found.spec, found.epsilon) == (point.spec, point.epsilon) for found in self.refused)
 
 
 Callback = Callable[[Progress], bool | None]
@@ -134,7 +142,7 @@ class _Running:
         self.total = len(sweep)
         self.done = 0
         self.cached = 0
-        self.refused: dict[str, None] = {}
+        self.refused: dict[Refused, None] = {}
         self.note = ""
         self.left: dict[str, int] = {}
         self.spent: dict[str, tuple[int, float]] = {}
@@ -201,7 +209,7 @@ class _Running:
             label = point.spec.label
             self.left[label] -= 1
             if isinstance(result, Refusal):
-                self.refused.setdefault(_refused(point, result.reason))
+                self.refused.setdefault(Refused(point.spec, point.epsilon, result.reason))
                 continue
             count, seconds = self.spent.get(label, (0, 0.0))
             self.spent[label] = (count + 1, seconds + result.seconds)

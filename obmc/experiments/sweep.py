@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 from obmc.constraints import ConstraintSet
 from obmc.datasets.registry import DATA_SETS, RatedItems
 from obmc.datasets.synthetic import MAX_ENTRIES, SyntheticProblem
-from obmc.errors import check_choice, check_integer, check_number
+from obmc.errors import check_choice, check_integer, check_number, check_shape
 from obmc.experiments.measures import MEASURES, find_measure
 from obmc.experiments.mechanisms import MechanismSpec
 from obmc.experiments.seeds import canonical, data_seed, noise_seed
@@ -257,13 +257,7 @@ class Sweep:
             if shape is not None and tuple(shape) != own:
                 raise ValueError(f"shape must be {own} with this dataset, or left out, got {shape!r}.")
             return own
-        given = _SHAPE if shape is None else shape
-        if not isinstance(given, tuple | list) or len(given) != 2:
-            raise ValueError(f"shape must be a pair (d1, d2) of whole numbers of at least 1, got {shape!r}.")
-        size = (check_integer("shape[0]", given[0], low=1), check_integer("shape[1]", given[1], low=1))
-        if size[0] * size[1] > MAX_ENTRIES:
-            raise ValueError(f"shape must hold at most {MAX_ENTRIES:,} entries in all, got {size[0]} x {size[1]}.")
-        return size
+        return check_shape("shape", _SHAPE if shape is None else shape, entries=MAX_ENTRIES)
 
     def _check_metrics(self, metrics: Any) -> tuple[str, ...]:
         truth, test = True, True

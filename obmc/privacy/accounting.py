@@ -234,9 +234,14 @@ def gaussian_delta(epsilon: float, multiplier: float) -> float:
     """
     eps = check_number("epsilon", epsilon, low=0.0)
     s = check_number("multiplier", multiplier, low=0.0, open_low=True)
-    upper = special.log_ndtr(0.5 / s - eps * s)
-    lower = eps + special.log_ndtr(-0.5 / s - eps * s)
-    return max(0.0, float(-np.exp(upper) * np.expm1(lower - upper)))
+    return float(_gaussian_delta(eps, s))
+
+
+def _gaussian_delta(epsilon: float | Array, multiplier: float) -> Array:
+    """The same for any eps, negative ones too."""
+    upper = special.log_ndtr(0.5 / multiplier - epsilon * multiplier)
+    lower = epsilon + special.log_ndtr(-0.5 / multiplier - epsilon * multiplier)
+    return np.maximum(0.0, -np.exp(upper) * np.expm1(np.minimum(lower - upper, 0.0)))
 
 
 def gaussian_multiplier(epsilon: float, delta: float, looks: int = 1) -> float:
@@ -393,15 +398,9 @@ def users_epsilon(releases: list[tuple[float, int]], delta: float, multiplier: f
 
     # Given the discrete losses' sum l, the Gaussian answers must cover eps - l, which may be negative.
     def delta_of(eps: float) -> float:
-        return lost + float(np.sum(weights * _gaussian_delta_any(eps - support, multiplier)))
+        return lost + float(np.sum(weights * _gaussian_delta(eps - support, multiplier)))
 
     return _smallest_epsilon(delta_of, tail, float(support[-1]) + 1.0)
-
-
-def _gaussian_delta_any(epsilon: Array, multiplier: float) -> Array:
-    upper = special.log_ndtr(0.5 / multiplier - epsilon * multiplier)
-    lower = epsilon + special.log_ndtr(-0.5 / multiplier - epsilon * multiplier)
-    return np.maximum(0.0, -np.exp(upper) * np.expm1(np.minimum(lower - upper, 0.0)))
 
 
 def _on_loss_grid(losses: Array, weights: Array, step: float) -> tuple[int, Array]:

@@ -293,8 +293,6 @@ class Ledger:
                 precision += growth / entry.multiplier**2
             else:
                 pure += self._pure(entry, count)
-        if not bits and precision == 0.0:
-            return pure
         return pure + accounting.users_epsilon(bits, tail, 1.0 / math.sqrt(precision) if precision else math.inf)
 
     @staticmethod

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from obmc.losses import is_convex
 from obmc.solvers.balance import FAVOUR_BOXED, FAVOUR_FREE, FAVOUR_LEAST, RELAXATION, balanced, relative_residuals
-from obmc.solvers.certificate import Certificate, Problem
+from obmc.solvers.certificate import Certificate
 from obmc.solvers.completion import Callback, Progress
 from obmc.solvers.outcome import Outcome
+from obmc.solvers.problem import Problem
 from obmc.solvers.proximal import proximal_point
 
 Array = NDArray[np.float64]

@@ -11,53 +11,16 @@ from above (``obmc.constraints``), so that the gap can only be overstated. Sourc
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from obmc.constraints import ConstraintSet
-from obmc.losses import Loss, is_convex
-from obmc.observations import Omega
-from obmc.solvers.level import balanced
-from obmc.solvers.parts import BallPart, EffectsPart, Feasible, Part
+from obmc.losses import is_convex
+from obmc.solvers.level import best_shift
+from obmc.solvers.parts import Feasible, Part
+from obmc.solvers.problem import Problem
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """f(X) = sum over Omega of l(X_ij) + ridge/2 ||X||_F^2 over C, or over C with user and item effects.
-
-    With ``effects`` = lam the matrix is S = mu + b 1' + 1 c' + L, ||L||_* <= tau, |S_ij| <= alpha, and
-    lam/2 (|b|^2 + |c|^2) is added to f; ``low_rank=False`` leaves the effects alone, L = 0.
-    """
-
-    loss: Loss
-    omega: Omega
-    cset: ConstraintSet
-    ridge: float = 0.0
-    effects: float | None = None
-    low_rank: bool = True
-
-    def part(self) -> Part:
-        """The structured side of the splitting."""
-        if self.effects is None:
-            return BallPart(self.cset, self.omega.shape)
-        return EffectsPart(self.cset, self.omega.shape, self.effects, self.low_rank)
-
-    def objective(self, matrix: Array) -> float:
-        """f(X)."""
-        fit = float(self.loss.values(matrix.reshape(-1)[self.omega.flat]).sum())
-        return fit + 0.5 * self.ridge * float(np.vdot(matrix, matrix)) if self.ridge else fit
-
-    def gradient(self, matrix: Array) -> Array:
-        """grad f(X), shape (d1, d2)."""
-        full = np.zeros(matrix.shape)
-        if self.ridge:
-            full += self.ridge * matrix
-        full.reshape(-1)[self.omega.flat] += self.loss.gradient(matrix.reshape(-1)[self.omega.flat])
-        return full
 
 
 class Certificate:
@@ -127,7 +90,7 @@ class Certificate:
         cset = self.problem.cset
         point = matrix if self._convex_everywhere else cset.clip(matrix)
         if cset.alpha is None and self.problem.effects is not None:
-            shift, _, found = balanced(self.problem.loss, point.reshape(-1)[self.problem.omega.flat])
+            shift, _, found = best_shift(self.problem.loss, point.reshape(-1)[self.problem.omega.flat])
             if not found:
                 return
             point = point + shift

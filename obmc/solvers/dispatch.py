@@ -8,9 +8,9 @@ from obmc.links import Link
 from obmc.losses import Loss, likelihood
 from obmc.observations import Observations, Omega
 from obmc.solvers.admm import admm
-from obmc.solvers.certificate import Problem
 from obmc.solvers.completion import Callback, Completion, DenseEstimate, FactoredEstimate
 from obmc.solvers.factored import FactoredOutcome, factored
+from obmc.solvers.problem import Problem
 from obmc.solvers.spg import spg
 
 SOLVERS = ("auto", "admm", "spg", "factored")

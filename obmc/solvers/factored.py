@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obmc.losses import is_convex
-from obmc.solvers.certificate import Problem
 from obmc.solvers.completion import Callback, Progress
 from obmc.solvers.level import UNBOUNDED
 from obmc.solvers.lowrank import Descent, Model, Positions
 from obmc.solvers.parts import Effects
+from obmc.solvers.problem import Problem
 from obmc.solvers.spectral import Bound, spectral_norm_bound
 
 Array = NDArray[np.float64]

@@ -21,7 +21,7 @@ FARTHEST = 1e9
 UNBOUNDED = "the loss falls without end as the level grows: only a bound alpha gives it a minimum (solver 'admm')"
 
 
-def balanced(loss: Loss, values: Array) -> tuple[float, Array, bool]:
+def best_shift(loss: Loss, values: Array) -> tuple[float, Array, bool]:
     """The shift t at which the gradient of the loss at ``values`` + t sums to zero, that gradient, and if it was found.
 
     Newton's method for a convex loss, kept between the signs of the sum seen so far; on the flat side of a link, where

@@ -17,9 +17,9 @@ from scipy import sparse
 from obmc.constraints import simplex_threshold
 from obmc.losses import Loss
 from obmc.observations import Omega
-from obmc.solvers.certificate import Problem
-from obmc.solvers.level import balanced
+from obmc.solvers.level import best_shift
 from obmc.solvers.parts import Effects
+from obmc.solvers.problem import Problem
 
 Array = NDArray[np.float64]
 
@@ -335,7 +335,7 @@ class Model:
         """The point with its level made optimal, the gradient there, which sums to zero, and whether there is one."""
         if self.penalty is None:
             return point, gradient, True
-        shift, gradient, found = balanced(self.loss, point.values)
+        shift, gradient, found = best_shift(self.loss, point.values)
         values = point.values + shift
         effects = Effects(point.effects.level + shift, point.effects.rows, point.effects.cols)
         objective = self.loss.total(values) + 0.5 * self.penalty * effects.squares

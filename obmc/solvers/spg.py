@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obmc.losses import is_convex
-from obmc.solvers.certificate import Certificate, Problem
+from obmc.solvers.certificate import Certificate
 from obmc.solvers.completion import Callback, Progress
 from obmc.solvers.intersection import IntersectionProjector
 from obmc.solvers.outcome import Outcome
+from obmc.solvers.problem import Problem
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from obmc.experiments.jobs import JobRunner
 from obmc.experiments.known import Means
 from obmc.experiments.outcomes import OutcomeStore, StoreError
 from obmc.experiments.store import LayeredStore, MemoryStore, Store
-from obmc.plan import KnownRows
+from obmc.known_rows import KnownRows
 from pages.parts import server
 
 _SESSION = "_visitor"

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from obmc.plan import Plan
-from obmc.reading import FORMS
+from obmc.reading import FORMS, is_share
 from obmc.summary import Chart
 from obmc.views import CurveView
 from pages.parts import charts, controls, sweeps, taking
@@ -63,16 +63,20 @@ def _drawing(view: CurveView, chart: Chart, scale: float) -> charts.Drawing | No
 
 def _numbers(view: CurveView, chart: Chart, key: str) -> None:
     """Curves, then lines, as the chart draws them, in a table."""
-    first = ["epsilon", "ratio"] if view.kind == "heat" else ["series", chart.by]
+    first = ("epsilon", "ratio") if view.kind == "heat" else ("series", chart.by)
+    charts.show_numbers(numbers_of(chart, first), key, columns_of(view.plan.metric, view.across))
+
+
+def numbers_of(chart: Chart, first: tuple[str, str] | None = None) -> pd.DataFrame:
+    """The means of curves and lines with their intervals, a row each; the lines' epsilon, which is none, left empty."""
     both = pd.concat([chart.curves, chart.levels], ignore_index=True)
-    shown = both[[*first, "mean", "low", "high", "count"]].replace({chart.by: {float("inf"): float("nan")}})
-    charts.show_numbers(shown, key, columns_of(view.plan.metric, view.across))
+    columns = [*(first or ("series", chart.by)), "mean", "low", "high", "count"]
+    return both[columns].replace({chart.by: {float("inf"): float("nan")}})
 
 
 def columns_of(metric: str, across: str = "Ratio") -> dict[str, object]:
     """How the columns of a table of means are written; ``across``: what the ratio is called."""
-    form = FORMS[metric]
-    number = "percent" if form.endswith("%") else f"%{form}"
+    number = "percent" if is_share(metric) else f"%{FORMS[metric]}"
     return {
         "series": "Curve",
         "epsilon": st.column_config.NumberColumn("Epsilon", format="%g"),

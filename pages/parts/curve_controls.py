@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -237,8 +236,7 @@ def view() -> str:
 
 def one_epsilon(plan: Plan) -> float:
     """The epsilon of the plan at which mechanisms are compared: the one nearest to the sidebar's."""
-    asked = reading_epsilon()
-    return min(plan.epsilons, key=lambda epsilon: abs(math.log(epsilon / asked)))
+    return limits.nearest_epsilon(reading_epsilon(), plan.epsilons)
 
 
 def one_curve(plan: Plan) -> Curve | None:

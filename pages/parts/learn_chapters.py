@@ -14,7 +14,10 @@ from obmc.experiments.jobs import BusyError
 from obmc.plots_privacy import Curve
 from obmc.privacy.audit import success_ceiling
 from obmc.privacy.guarantee import ASSUMPTIONS, number, odds
-from pages.parts import charts, learn_drawing, privacy_check_runs, tables
+from pages.parts import charts, learn_drawing, tables, waiting
+
+# Without an exponent.
+_DELTA = f"{lessons.DELTA:.10f}".rstrip("0")
 
 
 def _drawn(figure: go.Figure, key: str, across: str, alt: str) -> None:
@@ -155,7 +158,7 @@ def people() -> None:
     )
     table = lessons.user_table(eps)
     groups = [f"{count:.0f}" for count in table["ratings"]]
-    series = [("delta = 0", table["pure"]), ("delta = 0.00001", table["exact"])]
+    series = [("delta = 0", table["pure"]), (f"delta = {_DELTA}", table["exact"])]
     _drawn(
         plots_privacy.bars(groups, series, "Epsilon of a person", 320),
         "users",
@@ -181,12 +184,13 @@ def people() -> None:
     ledger = lessons.ledger_of([each] * count)
     st.markdown(ledger.statement)
     if count:
-        whom = {"one rating": 1, "a user with 65 ratings": 65, "a user with 737 ratings": 737}
+        median, largest = lessons.USERS[2], lessons.USERS[-1]
+        whom = {"one rating": 1, **{f"a user with {count} ratings": count for count in (median, largest)}}
         tables.show(
             {
                 "Whom": list(whom),
                 "delta = 0": [number(ledger.user_epsilon(m)) for m in whom.values()],
-                "delta = 0.00001": [number(ledger.user_epsilon(m, lessons.DELTA)) for m in whom.values()],
+                f"delta = {_DELTA}": [number(ledger.user_epsilon(m, lessons.DELTA)) for m in whom.values()],
             }
         )
     st.caption(
@@ -398,12 +402,12 @@ def bounds() -> None:
         persist_state="session",
     )
     try:
-        rows = privacy_check_runs.ask(_IN_SAMPLE, share, lessons.in_sample, 1.0, share)
+        rows = waiting.ask(_IN_SAMPLE, share, lessons.in_sample, 1.0, share)
     except BusyError as error:
         st.warning(str(error))
         return
     if rows is None:
-        privacy_check_runs.poll(_IN_SAMPLE)
+        waiting.poll(_IN_SAMPLE)
         return
     series = [
         ("Measured", [row.measured.value for row in rows]),

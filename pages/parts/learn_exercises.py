@@ -11,7 +11,7 @@ from obmc import lessons
 from obmc.experiments.jobs import BusyError
 from obmc.lessons import Numbers
 from obmc.privacy.guarantee import number
-from pages.parts import address, controls, privacy_check_runs
+from pages.parts import address, controls, waiting
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def show() -> None:
         "this dashboard alone."
     )
     solved = controls.switch(SOLUTIONS, "Every number in them is computed when it is shown.")
-    waiting = False
+    pending = False
     for order, exercise in enumerate(exercises, 1):
         with st.container(border=True):
             st.subheader(f"{order}. {exercise.title}")
@@ -216,17 +216,17 @@ def show() -> None:
                     query_params={"preset": exercise.preset, "open": exercise.look},
                 )
             if solved:
-                waiting = _solution(exercise, waiting) or waiting
-    if waiting:
-        privacy_check_runs.poll(_PLACE)
+                pending = _solution(exercise, pending) or pending
+    if pending:
+        waiting.poll(_PLACE)
 
 
-def _solution(exercise: Exercise, waiting: bool) -> bool:
+def _solution(exercise: Exercise, pending: bool) -> bool:
     """The solution, or that it is not there yet, which is returned. One is computed at a time."""
     known: dict[str, Numbers] = st.session_state.setdefault("_solutions", {})
-    if exercise.key not in known and not waiting:
+    if exercise.key not in known and not pending:
         try:
-            found = privacy_check_runs.ask(_PLACE, exercise.key, lessons.solve, exercise.key)
+            found = waiting.ask(_PLACE, exercise.key, lessons.solve, exercise.key)
         except BusyError as error:
             st.warning(str(error))
             return False

@@ -10,6 +10,7 @@ import streamlit as st
 
 from obmc import plots
 from obmc.single import ERROR, Problem
+from obmc.views import picture_grid
 from pages.parts import charts, tables
 
 
@@ -18,10 +19,8 @@ def show(problem: Problem, matrices: Mapping[str, np.ndarray], alpha: float, nam
 
     ``name``: the same for the same matrices and for no others, which are then drawn once.
     """
-    columns = 2 if problem.truth is None else 4
+    columns, height = picture_grid(problem)
     grid = st.grid(columns, min_column_width=150, gap="small")
-    rows, cols = problem.train.shape
-    height = 220 if columns > 2 else round(400 * min(max(rows / cols, 0.4), 1.0))
     table, beyond, drawings, scale = _drawn(name, alpha, height, _matrices=matrices)
     for order, (title, drawing) in enumerate(zip(matrices, drawings, strict=True)):
         with grid.cell():

@@ -12,7 +12,7 @@ from obmc.experiments.jobs import BusyError
 from obmc.game import Deal, Score, deal, play
 from obmc.privacy.audit import success_ceiling
 from obmc.privacy.guarantee import number
-from pages.parts import charts, privacy_check_runs
+from pages.parts import charts, waiting
 
 ROUNDS = 200
 _GAMES = "_games"
@@ -53,12 +53,12 @@ def show(check: Check) -> None:
         st.caption("OutP's promise is proven for one entry fixed in advance. You see the whole matrix.")
     try:
         if game.deal is None:
-            game.deal = privacy_check_runs.ask(_DEAL, (check, game.dealt), deal, check, shared=False)
+            game.deal = waiting.ask(_DEAL, (check, game.dealt), deal, check, shared=False)
     except (ValueError, OSError, RuntimeError) as error:
         st.error(str(error))
         return
     if game.deal is None:
-        privacy_check_runs.poll(_DEAL)
+        waiting.poll(_DEAL)
         return
     left, right = st.columns(2, gap="large")
     with left:
@@ -133,7 +133,7 @@ def _machine(check: Check, game: _Game) -> None:
         game.wanted, game.machines = True, game.machines + 1
     if game.wanted:
         try:
-            won = privacy_check_runs.ask(_PLAY, (check, game.machines), play, check, ROUNDS, shared=False)
+            won = waiting.ask(_PLAY, (check, game.machines), play, check, ROUNDS, shared=False)
         except BusyError as error:
             st.warning(str(error))
             return
@@ -142,7 +142,7 @@ def _machine(check: Check, game: _Game) -> None:
             st.warning(str(error))
             return
         if won is None:
-            privacy_check_runs.poll(_PLAY)
+            waiting.poll(_PLAY)
             return
         game.wanted, game.machine = False, (won, ROUNDS)
     if game.machine is not None:

@@ -7,7 +7,7 @@ import streamlit as st
 from obmc import plots, plots_privacy
 from obmc.checks import Change, Check
 from obmc.privacy.guarantee import PRIVATE_VIEW
-from pages.parts import charts, privacy_check_runs
+from pages.parts import charts, waiting
 
 _PLACE = "change"
 
@@ -16,12 +16,12 @@ def show(check: Check) -> None:
     """The picture of |Mhat - Mhat'| and its reading."""
     wanted = (check.instance, check.noise, check.sigma, check.alpha, check.entry, check.seed, check.epsilon)
     try:
-        change: Change | None = privacy_check_runs.ask(_PLACE, wanted, Check.change, check)
+        change: Change | None = waiting.ask(_PLACE, wanted, Check.change, check)
     except (ValueError, OSError, RuntimeError) as error:
         st.error(str(error))
         return
     if change is None:
-        privacy_check_runs.poll(_PLACE)
+        waiting.poll(_PLACE)
         return
     st.markdown(
         "Complete the matrix twice, once with one rating flipped, and look at what moved. Output perturbation adds "

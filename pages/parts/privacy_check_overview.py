@@ -71,8 +71,7 @@ def _draw(watched: dict[str, Watched]) -> None:
         "so it is a little lower than that of one attack looked at alone. What is infinite, as without noise, is drawn "
         "at the right edge. Seed 0."
     )
-    with st.expander("The numbers"):
-        charts.show_table(_table(watched), "ladder-numbers")
+    charts.show_numbers(_table(watched), "ladder-numbers")
     for key, found in watched.items():
         if found.error:
             st.error(f"{PRESETS[key].title}: {found.error}")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
@@ -14,13 +11,13 @@ from obmc.checks import Check, Found, advance
 from obmc.experiments.jobs import BusyError, Call
 from pages.parts.background import runner, visitor
 from pages.parts.turns import is_ready
-from pages.parts.waiting import PATIENCE
+from pages.parts.waiting import PATIENCE, digest
 
 POLL_SECONDS = 0.7
 # A piece is short at first, so that there is something to see, and never so long that others wait for it.
 _FIRST_SECONDS, _PIECE_SECONDS = 0.2, 1.0
 _KEPT = 40
-_WATCHED, _ASKED = "_checks", "_check_calls"
+_WATCHED = "_checks"
 
 
 @dataclass(eq=False)
@@ -84,7 +81,7 @@ def _submit(check: Check, watched: Watched) -> None:
     seconds = _PIECE_SECONDS if watched.pieces else _FIRST_SECONDS
     try:
         watched.call = runner().call(
-            visitor(), f"check-{_digest(check)}-{watched.pieces}", advance, check, watched.found, seconds
+            visitor(), f"check-{digest(check)}-{watched.pieces}", advance, check, watched.found, seconds
         )
     except BusyError:
         # There is room again when something ends, and this is asked again at the next look.
@@ -108,41 +105,3 @@ def restart(*checks: Check) -> None:
         watched = st.session_state.get(_WATCHED, {}).get(check)
         if watched is not None and (watched.stopped or watched.error):
             watched.stopped, watched.error = False, ""
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(repr(value).encode()).hexdigest()
-
-
-# Single calls ---------------------------------------------------------------------------------------------------------
-
-
-def ask(name: str, wanted: Any, function: Callable[..., Any], *arguments: Any, shared: bool = True) -> Any:
-    """What the function returns, or None while it is not there; raises what it raised.
-
-    Parameters
-    ----------
-    name
-        Of the place on the page: what was wanted there before is dropped.
-    wanted
-        What tells one question from another, by its ``repr``.
-    shared
-        Whether equal questions of all visitors have one answer, which may be kept; else each is answered afresh.
-    """
-    asked: dict[str, tuple[str, Call]] = st.session_state.setdefault(_ASKED, {})
-    digest = _digest((name, wanted))
-    before = asked.get(name)
-    if before is None or before[0] != digest or before[1].lost:
-        replaced = before[1].key if before is not None and before[0] != digest else None
-        call = runner().call(visitor(), f"ask-{digest}" if shared else None, function, *arguments, replaces=replaced)
-        asked[name] = before = (digest, call)
-    return before[1].result() if is_ready(before[1], PATIENCE) else None
-
-
-@st.fragment(run_every=POLL_SECONDS)
-def poll(name: str) -> None:
-    """Say that something is being computed, and run the page again when it is there."""
-    before = st.session_state.get(_ASKED, {}).get(name)
-    if before is None or before[1].ready():
-        st.rerun()
-    st.info("Computing …", icon=":material/hourglass:")

@@ -8,7 +8,6 @@ from obmc.offers import Offer
 from obmc.single import Problem, Run
 
 HEADINGS = {"are": "Average relative error", "sign_accuracy": "Sign accuracy on the test set"}
-KNOWING_NOTHING = {"are": "All zeros", "sign_accuracy": "Majority class"}
 FORMS = {"are": ".3f", "sign_accuracy": ".1%"}
 
 
@@ -16,7 +15,7 @@ def show(offer: Offer, problem: Problem, run: Run, clear: float) -> None:
     """Three numbers and a sentence."""
     name = problem.measure.name
     st.header(HEADINGS[name])
-    cells = {"Clear (no noise)": clear, KNOWING_NOTHING[name]: problem.baseline}
+    cells = {"Clear (no noise)": clear, problem.baseline_label: problem.baseline}
     if not run.setting.mechanism.is_plain_clear:
         cells = {offer.label: run.score, **cells}
     grid = st.grid(3, min_column_width=90)

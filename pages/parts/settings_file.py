@@ -14,9 +14,6 @@ from obmc import limits, pins, settings
 from pages.parts import address, controls, pinning, share
 from pages.parts.address import Control
 
-# The pages that a file may have been saved on; the first is the one without a name in the address.
-WITH_CHARTS = ("trade_off", "observation_ratio", "compare", "playground")
-PAGES = (*WITH_CHARTS, "your_ratings", "privacy_check", "learn", "reproduction")
 _TAKEN, _NOTES, _BEFORE, _SAVED_ON = "_taken", "_settings_notes", "_settings_before", "_settings_saved_on"
 
 
@@ -60,12 +57,18 @@ def _told(control: Control, value: Any) -> Any:
 # In -------------------------------------------------------------------------------------------------------------------
 
 
-def show_notes(place: DeltaGenerator, page: str) -> None:
-    """What of a file that has just been opened could not be taken, and where it was saved if not on this page."""
-    for note in _shown(st.session_state.pop(_NOTES, [])):
-        place.warning(controls.as_text(note))
+def show_notes(place: DeltaGenerator, page: str, pages: tuple[str, ...]) -> None:
+    """What of a file that has just been opened could not be taken, and where it was saved if not on this page.
+
+    ``pages``: the names of all that there are.
+    """
+    notes = st.session_state.pop(_NOTES, [])
     saved_on = st.session_state.pop(_SAVED_ON, page)
-    if saved_on != page:
+    if saved_on not in pages:
+        notes = [*notes, "It was saved on a page that this dashboard does not have."]
+    for note in _shown(notes):
+        place.warning(controls.as_text(note))
+    if saved_on in pages and saved_on != page:
         with place:
             st.success("The settings are taken. They were saved on another page:")
             st.page_link(f"{saved_on}.py")
@@ -109,10 +112,8 @@ def _open(content: bytes) -> None:
     st.session_state[_BEFORE] = {key: st.session_state.get(key) for key in state}
     _set(state)
     st.session_state[_NOTES] = notes
-    if found.page in PAGES:
+    if found.page:
         st.session_state[_SAVED_ON] = found.page
-    elif found.page:
-        notes.append("It was saved on a page that this dashboard does not have.")
 
 
 def state_of(texts: dict[str, list[str]], notes: list[str]) -> dict[str, Any]:

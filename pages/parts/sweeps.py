@@ -13,7 +13,8 @@ from obmc.datasets import DATA_SETS, is_available
 from obmc.errors import DataNotFoundError
 from obmc.experiments.jobs import BusyError, JobStatus, duration
 from obmc.experiments.sweep import Point, Sweep
-from obmc.plan import Made, Plan, expected_seconds
+from obmc.known_rows import Made, expected_seconds
+from obmc.plan import Plan
 from obmc.summary import as_frame
 from pages.parts import controls, data_offer
 from pages.parts.background import browser, known, mean_seconds, runner, store_note, workers
@@ -47,7 +48,7 @@ class Found:
     @property
     def refused(self) -> list[str]:
         """What the mechanisms refused, a sentence for each kind of run."""
-        return list(dict.fromkeys(text for job in self.jobs for text in job.progress.refused))
+        return list(dict.fromkeys(str(found) for job in self.jobs for found in job.progress.refused))
 
     @property
     def can_compute(self) -> bool:

@@ -12,11 +12,11 @@ from obmc.experiments import MEASURES, InMemory, Sweep
 from obmc.experiments.jobs import BusyError, describe
 from obmc.experiments.mechanisms import MAJORITY, MechanismSpec
 from obmc.offers import OFFERS
-from obmc.plan import MAJORITY_LABEL, REAL_METRICS, curves_of, key_of
+from obmc.plan import REAL_METRICS, curves_of, key_of
 from obmc.privacy.guarantee import PRIVATE_VIEW
-from obmc.reading import FORMS
+from obmc.reading import FORMS, is_share
 from obmc.release import solver_for
-from pages.parts import charts, controls
+from pages.parts import charts, controls, curve_chart
 from pages.parts.background import runner, visitor
 from pages.parts.sweeps import REFRESH_SECONDS
 from pages.parts.your_ratings_reading import PREFIX, Held
@@ -118,7 +118,7 @@ def _start(held: Held, chosen: Chosen, names: list[str], share: float, draws: in
         st.error(controls.as_text(str(error)))
         return
     labels = {key_of(curve.spec): curve.label for curve in (*lines, *curves)}
-    labels[key_of(MechanismSpec(MAJORITY))] = MAJORITY_LABEL
+    labels[key_of(MechanismSpec(MAJORITY))] = summary.MAJORITY_LABEL
     held.explored = _Explored(key, what, labels)
     st.rerun()
 
@@ -135,7 +135,7 @@ def _part(explored: _Explored, live: bool) -> None:
         st.button("Stop exploring", key="stop-exploring", on_click=runner().leave, args=(explored.key, visitor()))
     elif status.state == "failed":
         st.error(controls.as_text(describe(status)))
-    for text in status.progress.refused:
+    for text in map(str, status.progress.refused):
         st.warning(controls.as_text(f"Not computed: {text}"))
     rows = summary.as_frame(runner().rows(explored.key, visitor()))
     metric = st.segmented_control(
@@ -158,13 +158,11 @@ def _part(explored: _Explored, live: bool) -> None:
         chart.curves,
         x="epsilon",
         titles=("Epsilon", MEASURES[metric].label),
-        levels=[plots.Level(row.series, row.mean, row.low, row.high) for row in chart.levels.itertuples()],
-        percent=form.endswith("%"),
+        levels=plots.Level.all_of(chart.levels),
+        percent=is_share(metric),
         stops=_EPSILONS,
         scale=controls.scale(),
     )
     charts.show(figure, f"{PREFIX}chart", summary.describe(chart, form))
     st.caption(f"Not private. Means over draws of the noise on one split, with 95 % intervals. {explored.what}")
-    with st.expander("The numbers"):
-        charts.show_table(chart.curves[["series", "epsilon", "mean", "low", "high", "count"]], f"{PREFIX}numbers")
-        charts.show_table(chart.levels[["series", "mean", "low", "high", "count"]], f"{PREFIX}lines")
+    charts.show_numbers(curve_chart.numbers_of(chart), f"{PREFIX}numbers", curve_chart.columns_of(metric))

@@ -192,7 +192,7 @@ def test_what_a_mechanism_refuses_is_reported_and_the_rest_computed(threads: Thr
     rows = list(run(sweep, threads, callback=seen.append))
     assert {row["epsilon"] for row in rows} == {2.0, 3.0}
     assert seen[-1].done == seen[-1].total
-    (sentence,) = seen[-1].refused
+    (sentence,) = map(str, seen[-1].refused)
     assert "Quick" in sentence
     assert "at epsilon = 1: epsilon must be at least 2, got 1." in sentence
 

@@ -106,6 +106,12 @@ class TestWhatTheRigorousCalibrationChanges:
         assert says(obmc.InputPerturbationPlus(epsilon=1.0)).rigorous_change == ""
         assert says(obmc.Clear()).rigorous_change == ""
 
+    def test_gradients_of_the_likelihood_are_compared_inside_a_box_only(self):
+        ball, mechanism = obmc.ConstraintSet(tau=30.0, alpha=None), obmc.GradientPerturbation(epsilon=1.0)
+        assert says(mechanism, GAUSSIAN, ball).rigorous_change == ""
+        assert "paper's calibration takes gradients of the likelihood" in says(mechanism, GAUSSIAN).rigorous_change
+        assert says(mechanism, LOGISTIC, ball).rigorous_change.startswith("Both take the same gradients.")
+
 
 class TestLocalMechanisms:
     @pytest.mark.parametrize("calibration", ["paper", "rigorous"])

@@ -68,6 +68,20 @@ class TestInput:
             assert math.isfinite(obmc.InputPerturbation(epsilon=epsilon).release(small, link, CSET).completion.gap)
 
 
+class TestSeeds:
+    @pytest.mark.parametrize("mechanism", [obmc.InputPerturbation(epsilon=1.0), obmc.GradientPerturbation(epsilon=1.0)])
+    def test_the_seed_is_zero_unless_another_is_named(self, small, mechanism):
+        default = mechanism.release(small, LOGISTIC, CSET).completion.matrix
+        np.testing.assert_array_equal(default, mechanism.release(small, LOGISTIC, CSET, rng=0).completion.matrix)
+        assert not np.array_equal(default, mechanism.release(small, LOGISTIC, CSET, rng=1).completion.matrix)
+
+    def test_nor_for_labels(self, small):
+        mechanism = obmc.ObjectivePerturbation(epsilon=1.0)
+        default = mechanism.noised(small, LOGISTIC, CSET).labels
+        np.testing.assert_array_equal(default, mechanism.noised(small, LOGISTIC, CSET, rng=0).labels)
+        assert not np.array_equal(default, mechanism.noised(small, LOGISTIC, CSET, rng=1).labels)
+
+
 class TestObjective:
     @pytest.mark.parametrize(
         ("link", "calibration", "scale"),
@@ -94,6 +108,8 @@ class TestObjective:
             share = (1 - q) / (1 + q) * q ** abs(value)
             assert stats.binomtest(int(np.sum(noise == value)), len(noise), share).pvalue > 1e-3
         assert math.sqrt(mechanism.noise_variance(LOGISTIC, CSET)) == pytest.approx(1.357, abs=1e-3)
+        variance = obmc.ObjectivePerturbation(epsilon=3.0, noise="geometric").noise_variance(LOGISTIC, CSET)
+        assert variance == pytest.approx(2 * math.exp(-3.0) / (1 - math.exp(-3.0)) ** 2)
 
     @pytest.mark.parametrize(
         ("calibration", "epsilon", "scale"),
@@ -435,6 +451,11 @@ class TestOutput:
         bridge = obmc.datasets.bridge(10)
         found = obmc.output_multiplier(bridge.observations, link, bridge.constraints, bridge.entry, tol=1e-6)
         assert found == pytest.approx(50.0, abs=0.1)
+
+    def test_the_multiplier_is_the_change_in_units_of_the_box(self, small):
+        cset, entry = obmc.ConstraintSet(tau=15.0, alpha=0.5), (int(small.rows[0]), int(small.cols[0]))
+        change = obmc.mechanisms.output.output_change(small, LOGISTIC, cset, entry)
+        assert obmc.output_multiplier(small, LOGISTIC, cset, entry) == pytest.approx(float(change.sum()))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import string
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,8 +143,3 @@ class TestTexts:
     def test_glossary_is_in_order(self):
         words = [word.casefold() for word in learn_words.GLOSSARY]
         assert words == sorted(words)
-
-    def test_pages_hold_no_mathematics_in_code(self):
-        for name in ("learn.py", "privacy_check.py", *(f"parts/{stem}" for stem in ("learn_chapters.py",))):
-            source = (Path(learn_chapters.__file__).parents[1] / name).read_text(encoding="utf-8")
-            assert "import numpy" not in source and "math.exp" not in source

@@ -16,8 +16,9 @@ from streamlit.testing.v1 import AppTest
 from obmc.experiments import MemoryStore, run
 from obmc.experiments import runner as runs
 from obmc.experiments.outcomes import Refusal
+from obmc.known_rows import KnownRows
 from obmc.offers import CALIBRATIONS, OFFERS
-from obmc.plan import KnownRows, Plan, curves_of
+from obmc.plan import Plan, curves_of
 from obmc.privacy.guarantee import odds
 from obmc.single import Setting
 from obmc.summary import as_frame, losses, summarise

@@ -181,6 +181,13 @@ class TestUsers:
         book.book(guarantee(0.5))
         book.book(guarantee(1.0, group="any change"))
         assert book.user_epsilon(20) == 11.0
+        assert book.user_epsilon(1) == 1.5
+
+    def test_what_holds_for_any_change_needs_no_delta(self):
+        book = ledger()
+        assert book.user_epsilon(7, 1e-5) == 0.0
+        book.book(guarantee(2.0, group="any change"))
+        assert book.user_epsilon(7, 1e-5) == 2.0
 
     def test_exact_at_delta(self):
         book = ledger()
@@ -196,6 +203,7 @@ class TestUsers:
         book.book(guarantee(1.0, delta=1e-5, group="gaussian bits", multiplier=8.0))
         assert book.user_epsilon(4) == math.inf
         assert book.user_epsilon(4, 1e-5) == pytest.approx(gaussian_epsilon(1e-5, 4.0))
+        assert book.user_epsilon(64, 1e-5) == pytest.approx(gaussian_epsilon(1e-5, 1.0))
         book.book(guarantee(1.0, delta=1e-5, group="gaussian", multiplier=8.0))
         assert book.user_epsilon(4, 1e-5) == pytest.approx(gaussian_epsilon(1e-5, 8.0 / math.sqrt(4 + 16)))
 

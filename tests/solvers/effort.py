@@ -22,8 +22,8 @@ from obmc.links import Logistic
 from obmc.losses import Loss, Matching, likelihood
 from obmc.observations import Observations
 from obmc.solvers.admm import admm
-from obmc.solvers.certificate import Problem
 from obmc.solvers.factored import factored
+from obmc.solvers.problem import Problem
 from obmc.solvers.spg import spg
 
 STORED = Path(__file__).with_suffix(".json")

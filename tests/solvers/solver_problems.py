@@ -14,7 +14,7 @@ from obmc.constraints import ConstraintSet
 from obmc.links import Gaussian, Link, Logistic
 from obmc.losses import FlippedLikelihood, Likelihood, Loss, Matching, likelihood
 from obmc.observations import Observations, Omega
-from obmc.solvers.certificate import Problem
+from obmc.solvers.problem import Problem
 
 Array = NDArray[np.float64]
 REFERENCE = Path(__file__).parent / "reference"

@@ -17,7 +17,7 @@ from obmc.mechanisms import InputPerturbation
 from obmc.observations import Observations
 from obmc.solvers import minimise
 from obmc.solvers.admm import PLAIN_AFTER, admm
-from obmc.solvers.certificate import Problem
+from obmc.solvers.problem import Problem
 from obmc.solvers.spg import spg
 
 

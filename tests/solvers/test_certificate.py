@@ -12,7 +12,8 @@ from obmc.constraints import ConstraintSet
 from obmc.links import Link, Logistic
 from obmc.losses import FlippedLikelihood, Matching, is_convex
 from obmc.solvers.admm import admm
-from obmc.solvers.certificate import Certificate, Problem
+from obmc.solvers.certificate import Certificate
+from obmc.solvers.problem import Problem
 from obmc.solvers.spg import spg
 
 SHAPES = [(8, 8), (4, 30), (30, 4), (1, 12), (12, 15)]

@@ -11,9 +11,9 @@ from obmc.links import Gaussian, Link, Logistic
 from obmc.losses import Matching
 from obmc.observations import Omega
 from obmc.solvers.admm import admm
-from obmc.solvers.certificate import Problem
 from obmc.solvers.dispatch import minimise
 from obmc.solvers.factored import factored
+from obmc.solvers.problem import Problem
 
 LOGISTIC = Logistic()
 

@@ -16,8 +16,8 @@ from obmc.links import Gaussian, Link, Logistic
 from obmc.losses import Likelihood, Loss, Matching, likelihood
 from obmc.observations import Observations, Omega
 from obmc.solvers.admm import admm
-from obmc.solvers.certificate import Problem
 from obmc.solvers.outcome import Outcome
+from obmc.solvers.problem import Problem
 from obmc.solvers.spg import spg
 
 

@@ -15,9 +15,9 @@ from obmc.losses import FlippedLikelihood, Likelihood, Matching, likelihood
 from obmc.observations import Observations
 from obmc.solvers import Progress, complete, lowrank, minimise
 from obmc.solvers.admm import admm
-from obmc.solvers.certificate import Problem
 from obmc.solvers.factored import FactoredOutcome, factored
 from obmc.solvers.lowrank import FIRST_BLOCK, Positions, RankTooLargeError
+from obmc.solvers.problem import Problem
 
 LOGISTIC = Logistic()
 

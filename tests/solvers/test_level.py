@@ -11,9 +11,9 @@ from solver_problems import LINKS, LOSSES, some_loss, some_observations
 from obmc.constraints import ConstraintSet
 from obmc.links import Gaussian, Link, Logistic
 from obmc.losses import Likelihood, Matching
-from obmc.solvers.certificate import Problem
 from obmc.solvers.factored import factored
-from obmc.solvers.level import UNBOUNDED, balanced
+from obmc.solvers.level import UNBOUNDED, best_shift
+from obmc.solvers.problem import Problem
 
 OBS = some_observations((20, 30), 300)
 N = len(OBS)
@@ -27,7 +27,7 @@ def test_the_gradient_sums_to_zero_at_the_level(link: Link, kind: str, spread: f
     values = spread * np.random.default_rng(1).standard_normal(N)
     if kind == "tilted":  # a mean tilt beyond the slope of the likelihood would leave no level
         loss = Likelihood(link, OBS.signs, 0.1 * np.random.default_rng(2).standard_normal(N))
-    shift, gradient, found = balanced(loss, values)
+    shift, gradient, found = best_shift(loss, values)
     assert found
     assert gradient == pytest.approx(loss.gradient(values + shift), rel=1e-12, abs=1e-12)
     # What is left is a rounding of the level, seen through the curvature.
@@ -38,7 +38,7 @@ def test_the_gradient_sums_to_zero_at_the_level(link: Link, kind: str, spread: f
 def test_it_is_the_minimum_over_the_level(link: Link) -> None:
     loss = some_loss("noised", link, OBS)
     values = np.random.default_rng(3).standard_normal(N)
-    shift, _, found = balanced(loss, values)
+    shift, _, found = best_shift(loss, values)
     assert found
     least = loss.total(values + shift)
     for step in (1e-3, 0.1, 3.0):
@@ -51,8 +51,8 @@ def test_it_is_the_minimum_over_the_level(link: Link) -> None:
 def test_it_is_found_from_the_flat_sides_of_the_link(link: Link, start: float) -> None:
     """All values far out on one side: the curvature vanishes there, and Newton's own step knows no measure."""
     loss = Matching(link, np.where(np.arange(N) % 3 == 0, 0.9, 0.2))
-    near, _, _ = balanced(loss, np.zeros(N))
-    far, gradient, found = balanced(loss, np.full(N, start))
+    near, _, _ = best_shift(loss, np.zeros(N))
+    far, gradient, found = best_shift(loss, np.full(N, start))
     assert found
     assert far + start == pytest.approx(near, abs=1e-9 * abs(start))
     assert abs(gradient.sum()) <= 1e-9 * N * abs(start) * loss.max_curvature
@@ -63,7 +63,7 @@ def test_it_is_found_from_the_flat_sides_of_the_link(link: Link, start: float) -
 def test_labels_with_a_mean_beyond_the_link_have_no_level(link: Link, mean: float) -> None:
     noise = np.random.default_rng(0).laplace(0.0, 1.0, N)
     loss = Matching(link, mean + noise - noise.mean())
-    shift, gradient, found = balanced(loss, np.zeros(N))
+    shift, gradient, found = best_shift(loss, np.zeros(N))
     # At a mean of exactly 0 or 1 the sum of the gradient falls below every number, and may round to nothing.
     assert not found or mean in (0.0, 1.0)
     assert math.isfinite(shift) and np.all(np.isfinite(gradient))

@@ -15,8 +15,8 @@ from obmc.constraints import ConstraintSet
 from obmc.links import Logistic
 from obmc.losses import likelihood
 from obmc.solvers.admm import admm
-from obmc.solvers.certificate import Problem
 from obmc.solvers.factored import factored
+from obmc.solvers.problem import Problem
 
 EVIDENCE = Path(__file__).parents[2] / "benchmarks" / "evidence"
 

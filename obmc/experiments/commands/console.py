@@ -101,7 +101,7 @@ class ProgressLine:
             print(f"{self._name}: {progress.done:,} runs in {took}{from_store}.", file=self._stream)
         if progress.note:
             print(f"{self._name}: going on without the store: {progress.note}", file=self._stream)
-        for sentence in progress.refused:
+        for sentence in map(str, progress.refused):
             print(f"{self._name}: left out: {sentence}", file=self._stream)
         self._stream.flush()
 
