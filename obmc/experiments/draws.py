@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -74,8 +75,14 @@ class Draw:
 
 
 def find_draw(spec: DrawSpec) -> Draw:
-    """The draw of this description: kept from the run before where it is public, made anew for data in memory."""
-    return Draw(spec) if isinstance(spec.dataset, InMemory) else _kept(spec)
+    """The draw of this description: kept from the run before where it is public, made anew for data in memory.
+
+    All draws of a whole published split are one, and so is what was solved on it.
+    """
+    if isinstance(spec.dataset, InMemory):
+        return Draw(spec)
+    same = spec.dataset != SYNTHETIC and not splits_at_random(spec.dataset) and spec.ratio >= 1.0
+    return _kept(replace(spec, seed=0, repetition=0) if same else spec)
 
 
 @lru_cache(maxsize=3)

@@ -44,3 +44,18 @@ def test_a_further_data_set_is_read_by_its_own_reader_with_the_seed_of_the_draw(
     assert [len(draw.train) for draw in found] == [5, 5]
     assert [read["rng"] for read in READ] == [point.data_seed for point in made.points()]
     assert len({read["rng"] for read in READ}) == 2
+
+
+@pytest.mark.data
+def test_the_whole_of_a_published_split_is_one_draw_with_one_solve() -> None:
+    draws._kept.cache_clear()
+    made = sweep.Sweep(dataset="ml-100k", mechanisms=["Clear"], repetitions=3, seed=5, metrics=["sign_accuracy"])
+    first, *others = (find_draw(point.draw) for point in made.points())
+    assert all(draw is first for draw in others)
+    share = sweep.Sweep(dataset="ml-100k", mechanisms=["Clear"], repetitions=2, ratio=0.5, metrics=["sign_accuracy"])
+    halves = [find_draw(point.draw).train for point in share.points()]
+    assert len(halves[0]) == len(halves[1]) == 40_000
+    assert not (halves[0].rows == halves[1].rows).all()
+    at_random = sweep.Sweep(dataset="rc", mechanisms=["Clear"], repetitions=2, metrics=["sign_accuracy"])
+    one, other = (find_draw(point.draw) for point in at_random.points())
+    assert one is not other
