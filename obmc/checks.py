@@ -23,12 +23,12 @@ from obmc.datasets.synthetic import synthetic
 from obmc.errors import check_choice, check_integer
 from obmc.experiments.mechanisms import CLEAR, MechanismSpec
 from obmc.links import LINKS, Link
-from obmc.mechanisms import Clear, GradientPerturbation, ObjectivePerturbation, OutputPerturbation
-from obmc.mechanisms.base import Mechanism
+from obmc.mechanisms import Clear, GradientPerturbation, OutputPerturbation
+from obmc.mechanisms.base import LocalMechanism, Mechanism
 from obmc.mechanisms.output import output_change
 from obmc.observations import Observations
 from obmc.privacy.audit import STATISTICS, Audit, AuditRun, begin_audit
-from obmc.privacy.guarantee import Guarantee, number
+from obmc.privacy.guarantee import Guarantee, level, number
 
 Array = NDArray[np.float64]
 
@@ -116,8 +116,6 @@ class Check:
     @property
     def made(self) -> Mechanism:
         """The mechanism; ``ValueError`` from its own checks."""
-        if self.mechanism.name == CLEAR:
-            return Clear(**dict(self.mechanism.options))
         mechanism: Mechanism = self.mechanism.build(self.epsilon)
         return mechanism
 
@@ -145,7 +143,7 @@ class Check:
     def usual_runs(self) -> int:
         """As many runs in each world as take a few seconds; fewer where each needs a solve or a projection."""
         mechanism = self.made
-        if isinstance(mechanism, ObjectivePerturbation) and not mechanism.is_linear(self.link):
+        if isinstance(mechanism, LocalMechanism) and not mechanism.is_local(self.link):
             return _SINGLE if self.instance == "single" else _SLOW
         return _SLOW if self._is_slow else _QUICK
 
@@ -278,7 +276,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Preset:
+class AttackPreset:
     """A check to begin with.
 
     Attributes
@@ -300,14 +298,14 @@ class Preset:
 
 def _preset(
     key: str, title: str, short: str, about: str, name: str, calibration: str = "", **options: object
-) -> Preset:
+) -> AttackPreset:
     given = {field: options.pop(field) for field in tuple(options) if field in Check.__dataclass_fields__}
     spec = MechanismSpec(name, calibration, tuple(options.items()))
-    return Preset(key, title, short, about, Check(spec, **given))  # type: ignore[arg-type]
+    return AttackPreset(key, title, short, about, Check(spec, **given))  # type: ignore[arg-type]
 
 
 # One of every mechanism, and of every claim of the paper that does not hold. The first is what the page opens on.
-PRESETS: dict[str, Preset] = {
+PRESETS: dict[str, AttackPreset] = {
     preset.key: preset
     for preset in (
         _preset(
@@ -423,7 +421,7 @@ PRESETS: dict[str, Preset] = {
 }
 
 
-def find_preset(check: Check) -> Preset | None:
+def find_attack(check: Check) -> AttackPreset | None:
     """The preset whose setting this is, None if there is none."""
     return next((preset for preset in PRESETS.values() if preset.check == check), None)
 
@@ -439,9 +437,7 @@ def verdict(audit: Audit, guarantee: Guarantee) -> str:
             f"Nothing was promised. With {sure} confidence epsilon is at least {bound}; so many runs cannot show more "
             f"than {number(audit.ceiling)}."
         )
-    claim = f"epsilon = {number(audit.claimed)}"
-    if audit.delta > 0.0:
-        claim += f", delta = {number(audit.delta)}"
+    claim = level(audit.claimed, audit.delta)
     if audit.refutes:
         aside = ""
         if guarantee.scope == "entry" and audit.statistic == "transcript":

@@ -45,15 +45,20 @@ class ConstraintSet:
             object.__setattr__(self, "alpha", check_number("alpha", self.alpha, low=0.0, open_low=True))
 
     @classmethod
-    def for_rank(cls, shape: tuple[int, int], rank: int = 1, alpha: float = 1.0) -> ConstraintSet:
+    def for_rank(
+        cls, shape: tuple[int, int], rank: int = 1, alpha: float | None = 1.0, multiple: float = 1.0
+    ) -> ConstraintSet:
         """The paper's set: tau = alpha sqrt(rank d1 d2), which every matrix of that rank within the box satisfies.
+
+        With ``multiple`` that many times this radius. Without a box, ``alpha=None``, the radius is that of alpha = 1.
 
         Raises ``ValueError`` naming the argument that is out of its range.
         """
         rows, cols = check_shape("shape", shape)
         order = check_integer("rank", rank, low=1, high=min(rows, cols))
-        bound = check_number("alpha", alpha, low=0.0, open_low=True)
-        return cls(tau=bound * math.sqrt(order * rows * cols), alpha=bound)
+        bound = 1.0 if alpha is None else check_number("alpha", alpha, low=0.0, open_low=True)
+        times = check_number("multiple", multiple, low=0.0, open_low=True)
+        return cls(tau=times * (bound * math.sqrt(order * rows * cols)), alpha=None if alpha is None else bound)
 
     def clip(self, x: Array) -> Array:
         """The projection on the box, entry by entry (the identity without one)."""
@@ -106,7 +111,7 @@ def spectral_norm(matrix: Array) -> float:
     largest = max(float(_gram_eigenvalues(matrix)[-1]), 0.0)
     if largest < _UNDERFLOW:
         return float(np.abs(matrix).max()) * math.sqrt(matrix.size)
-    return math.sqrt(largest) * _rounded_up(matrix)
+    return math.sqrt(largest) * rounded_up(matrix.shape)
 
 
 def nuclear_norm(matrix: Array, exact: bool = True) -> float:
@@ -121,12 +126,15 @@ def nuclear_norm(matrix: Array, exact: bool = True) -> float:
     if squares[-1] < _UNDERFLOW:
         return float(np.abs(matrix).max()) * math.sqrt(matrix.size * len(squares))
     rounding = 4.0 * np.finfo(np.float64).eps * max(float(squares[-1]), 0.0)
-    return float(np.sqrt(np.maximum(squares, 0.0) + rounding).sum()) * _rounded_up(matrix)
+    return float(np.sqrt(np.maximum(squares, 0.0) + rounding).sum()) * rounded_up(matrix.shape)
 
 
-def _rounded_up(matrix: Array) -> float:
-    """A factor for the rounding of the Gram matrix's sums, which grows with their length."""
-    return 1.0 + sum(matrix.shape) * 4e-16
+def rounded_up(shape: tuple[int, ...]) -> float:
+    """A factor for the rounding of the sums in a Gram matrix, which grows with their length.
+
+    The spectral norm of a matrix of this shape is at most so many times the root of the computed largest eigenvalue.
+    """
+    return 1.0 + sum(shape) * 4e-16
 
 
 def _gram_eigenvalues(matrix: Array) -> Array:

@@ -108,6 +108,14 @@ def check_array(name: str, values: Any, *, dimensions: int = 1) -> NDArray[Any]:
     return array
 
 
+def check_signs(name: str, values: Any) -> NDArray[Any]:
+    """Return ``values`` as a one-dimensional array of -1 and +1, of whatever type, or raise ``ValueError``."""
+    array = check_array(name, values)
+    if array.dtype.kind not in "iuf" or not np.all(np.abs(array) == 1):
+        raise ValueError(f"{name} must contain only -1 and +1.")
+    return array
+
+
 def check_numbers(name: str, values: Any, *, dimensions: int = 1) -> NDArray[np.float64]:
     """Return ``values`` as an array of finite floats of that many dimensions, or raise ``ValueError``."""
     array = check_array(name, values, dimensions=dimensions)

@@ -15,12 +15,10 @@ from functools import cache
 from textwrap import wrap
 from typing import Any
 
-import pandas as pd
-
 from obmc.experiments.sweep import RESULTS_VERSION
 from obmc.offers import Offer
-from obmc.release import as_parquet, harmless
 from obmc.report import page_of
+from obmc.table_files import as_csv, as_parquet
 from obmc.version import VERSION
 from obmc.views import View
 
@@ -96,15 +94,6 @@ def _program() -> str:
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------
-
-
-def as_csv(table: pd.DataFrame) -> bytes:
-    """A table as CSV in UTF-8: numbers by their shortest exact digits, texts such that no spreadsheet runs them."""
-    safe = table.copy()
-    for name, column in table.items():
-        if not pd.api.types.is_numeric_dtype(column):
-            safe[name] = column.map(lambda value: harmless(str(value)))
-    return safe.to_csv(index=False, lineterminator="\n").encode()
 
 
 def _numbers_csv(exhibit: Exhibit) -> bytes:

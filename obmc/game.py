@@ -17,9 +17,8 @@ from scipy import stats
 from obmc.checks import Check
 from obmc.errors import check_integer, check_number
 from obmc.mechanisms.base import LocalMechanism, Mechanism
-from obmc.mechanisms.objective import ObjectivePerturbation
 from obmc.privacy.audit import success_ceiling
-from obmc.privacy.guarantee import number
+from obmc.privacy.guarantee import level
 
 CONFIDENCE = 0.95
 _SEED_BITS = 128
@@ -60,8 +59,7 @@ def deal(check: Check) -> Deal:
 
 
 def _is_local(mechanism: Mechanism, check: Check) -> bool:
-    sees_signs = isinstance(mechanism, ObjectivePerturbation) and not mechanism.is_linear(check.link)
-    return isinstance(mechanism, LocalMechanism) and not sees_signs
+    return isinstance(mechanism, LocalMechanism) and mechanism.is_local(check.link)
 
 
 def _entry(check: Check) -> tuple[int, int]:
@@ -120,7 +118,7 @@ class Score:
         low, high = self.interval
         said = (
             f"{self.correct} of {self.rounds} right ({self.share:.0%}; 95 % interval {low:.1%} to {high:.1%}). Under "
-            f"epsilon = {number(self.epsilon)} nobody is right more often than {self.ceiling:.1%}."
+            f"{level(self.epsilon, self.delta)} nobody is right more often than {self.ceiling:.1%}."
         )
         if self.refutes:
             return f"{said} The whole interval lies above that: refuted, if the number of rounds was fixed beforehand."

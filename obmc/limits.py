@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from obmc.datasets.registry import DATA_SETS
 from obmc.errors import check_choice, check_integer, check_number
@@ -26,6 +27,16 @@ def read_number(text: str) -> float | int | str:
 def number_text(value: float) -> str:
     """A number by its shortest exact digits, without the zero of a whole one: ``read_number`` gives it back."""
     return repr(value).removesuffix(".0")
+
+
+def written(value: Any) -> str:
+    """A value as an address has it: switches in small letters, numbers as short as they stay exact."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    return str(value)
 
 
 @dataclass(frozen=True)
@@ -92,9 +103,10 @@ RATIO = Range("ratio", 0.01, 1.0, 0.15, 0.01)
 # Rows and columns of a synthetic matrix. The smallest holds the largest rank.
 SIZE = Range("size", 20, 500, 100, 10, whole=True)
 SEED = Range("seed", 0, 2**31 - 1, 0, 1, whole=True)
-# The paper's numbers of draws, against epsilon and against the observation ratio.
-REPETITIONS = Range("repetitions", 3, 100, 40, 1, whole=True)
-RATIO_REPETITIONS = Range("repetitions", 3, 100, 10, 1, whole=True)
+# The paper's numbers of draws on synthetic data, against epsilon and against the observation ratio.
+DRAWS, RATIO_DRAWS = 40, 10
+REPETITIONS = Range("repetitions", 3, 100, DRAWS, 1, whole=True)
+RATIO_REPETITIONS = Range("repetitions", 3, 100, RATIO_DRAWS, 1, whole=True)
 POINTS = Range("points", 2, 21, 21, 1, whole=True)
 
 DATA = Choice("data", ("synthetic", *DATA_SETS))

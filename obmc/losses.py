@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from obmc.errors import check_array, check_number, check_numbers
+from obmc.errors import check_number, check_numbers, check_signs
 from obmc.links import Link
 
 Array = NDArray[np.float64]
@@ -156,7 +156,7 @@ class Likelihood:
     tilt: Array | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "signs", _sign_vector(self.signs))
+        object.__setattr__(self, "signs", check_signs("signs", self.signs).astype(np.float64))
         if self.tilt is not None:
             tilt = check_numbers("tilt", self.tilt)
             if len(tilt) != len(self.signs):
@@ -232,7 +232,7 @@ class FlippedLikelihood:
     flip: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "signs", _sign_vector(self.signs))
+        object.__setattr__(self, "signs", check_signs("signs", self.signs).astype(np.float64))
         object.__setattr__(self, "flip", check_number("flip", self.flip, low=0.0, high=0.5, open_high=True))
 
     @property
@@ -317,12 +317,5 @@ def likelihood(link: Link, signs: ArrayLike) -> Loss:
 
     For the canonical link the likelihood is the matching loss of the bits, whose evaluation needs one ``expit``.
     """
-    values = _sign_vector(signs)
+    values = check_signs("signs", signs).astype(np.float64)
     return Matching(link, (1.0 + values) / 2.0) if link.is_canonical else Likelihood(link, values)
-
-
-def _sign_vector(values: ArrayLike) -> Array:
-    vector = check_array("signs", values)
-    if vector.dtype.kind not in "iuf" or not np.all(np.abs(vector) == 1):
-        raise ValueError("signs must contain only -1 and +1.")
-    return vector.astype(np.float64)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from obmc.errors import check_array, check_integer, check_number, check_shape
+from obmc.errors import check_array, check_integer, check_number, check_shape, check_signs
 from obmc.lazy import lazy_property
 
 
@@ -88,8 +88,7 @@ class Observations:
             )
         if len(row_array) == 0:
             raise ValueError("rows, cols and signs must hold at least one observed entry, got none.")
-        if sign_array.dtype.kind not in "iuf" or not np.all(np.abs(sign_array) == 1):
-            raise ValueError("signs must contain only -1 and +1.")
+        check_signs("signs", sign_array)
         flat = row_array.astype(np.int64) * size[1] + col_array
         ordered = np.sort(flat)
         repeated = np.flatnonzero(ordered[1:] == ordered[:-1])

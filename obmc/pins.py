@@ -73,6 +73,8 @@ class Pin:
             raise ValueError(f"a pin must have 1 to {len(limits.CURVE_GRID)} values of epsilon.")
         for epsilon in self.epsilons:
             limits.EPSILON.check(epsilon)
+        if len(set(self.epsilons)) != len(self.epsilons):
+            raise ValueError("a pin must name every value of epsilon once.")
 
     @classmethod
     def of(cls, plan: Plan, curve: Curve, name: str) -> Pin:

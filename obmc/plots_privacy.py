@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from obmc.plots import DECADES, GRID, INK, Plotly, axis, ground, style_of
 from obmc.privacy.audit import Audit, Event, privacy_region
+from obmc.privacy.guarantee import level
 
 Array = NDArray[np.float64]
 
@@ -121,7 +122,7 @@ def roc(audit: Audit, height: int = 400) -> go.Figure:
                 "fill": "toself",
                 "fillcolor": "rgba(43, 147, 72, 0.14)",
                 "line": {"color": _REGION, "width": 1.5, "dash": "dot"},
-                "name": f"Allowed at epsilon = {audit.claimed:g}",
+                "name": f"Allowed at {level(audit.claimed, audit.delta)}",
                 "hoverinfo": "skip",
             }
         )
@@ -195,7 +196,7 @@ def roc_numbers(audit: Audit) -> pd.DataFrame:
 class Rung:
     """A row of ``ladder``: epsilons of one mechanism; nan where there is none, ``audited`` also before it is known.
 
-    ``at_least``: that ``exact`` is a lower bound known from theory, not the value.
+    ``at_least``: that ``exact`` is a lower bound known from theory, not the value. ``delta``: beside ``nominal``.
     """
 
     label: str
@@ -203,6 +204,12 @@ class Rung:
     exact: float
     audited: float
     at_least: bool = False
+    delta: float = 0.0
+
+    @property
+    def asked(self) -> str:
+        """What was asked for: epsilon, and delta where there is one."""
+        return level(self.nominal, self.delta).removeprefix("epsilon = ")
 
 
 def ladder(rungs: Sequence[Rung], height: int | None = None) -> go.Figure:

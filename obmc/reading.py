@@ -9,21 +9,14 @@ import numpy as np
 import pandas as pd
 
 from obmc.experiments.inverse import SmallestEpsilon, smallest_epsilon
-from obmc.experiments.measures import find_measure
+from obmc.experiments.measures import MEASURES, find_measure
 from obmc.experiments.mechanisms import CLEAR, MechanismSpec
 from obmc.plan import Curve, Plan, key_of
 from obmc.privacy import Guarantee
 from obmc.privacy.guarantee import limit
 from obmc.summary import KEYS, Mean, losses
 
-# How a value of each measure is written, and half of an interval behind it.
-FORMS = {"are": ".3f", "sign_accuracy": ".1%", "auc": ".3f", "log_loss": ".3f"}
 _NAMES = {"are": "average relative error", "auc": "area under the ROC curve", "log_loss": "log-loss"}
-
-
-def is_share(metric: str) -> bool:
-    """Whether a measure is a share, which is written in per cent."""
-    return FORMS[metric].endswith("%")
 
 
 @dataclass(frozen=True)
@@ -56,7 +49,7 @@ class Reading:
     @property
     def sentence(self) -> str:
         """The reading in words: accuracy, what it costs against no privacy, and the odds of an adversary."""
-        form = FORMS[self.metric]
+        form = MEASURES[self.metric].form
         if self.metric == "sign_accuracy":
             said = f"is right {_percent(self.value)} of the time"
         else:

@@ -8,11 +8,9 @@ post-processing: it reads the matrix, the ids and who rated what, and no rating.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
-import re
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,6 +33,7 @@ from obmc.privacy import SECURE
 from obmc.privacy.guarantee import ASSUMPTIONS, Guarantee, number
 from obmc.privacy.ledger import Ledger
 from obmc.solvers.completion import Callback
+from obmc.table_files import as_parquet, as_spreadsheet
 from obmc.version import VERSION
 
 # Above this many entries a release is held as factors: a dense solve would keep a person waiting for minutes.
@@ -52,9 +51,6 @@ _READING = (
     "Which rows of the file count as ratings, and the ids, are part of who rated what, and so are public: a code for "
     '"not rated" that was recognised in the file is taken to be known.'
 )
-# A spreadsheet runs a cell that begins so, in some languages also with the wide forms.
-_RUNS = tuple("=+-@\t\r\n＝＋－＠|%")
-_NUMBER = re.compile(r"[+-]?(\d+([.,]\d+)*|[.,]\d+)([eE][+-]?\d+)?%?")
 
 
 @dataclass(frozen=True)
@@ -281,13 +277,7 @@ class ReleasedRatings:
         """For every user the ``n`` items not rated yet with the highest probability: user, place, item, probability."""
         self._refuse_named("a list of favourites")
         most = check_integer("n", n, low=1)
-        order = np.argsort(self.omega.rows, kind="stable")
-        starts = np.searchsorted(self.omega.rows[order], np.arange(len(self.users) + 1))
-        done = self.release.completion
-        chosen = [
-            done.top_n(user, most, exclude=self.omega.cols[order[starts[user] : starts[user + 1]]].astype(np.int64))
-            for user in range(len(self.users))
-        ]
+        chosen = list(self.release.completion.favourites(most, self.omega))
         rows = np.repeat(np.arange(len(self.users)), [len(best) for best in chosen])
         cols = np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
         frame = self._frame(rows, cols)
@@ -436,7 +426,7 @@ class ReleasedRatings:
         file = f"{name}.{form}"
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(file, as_csv(frame) if form == "csv" else as_parquet(frame))
+            archive.writestr(file, as_spreadsheet(frame) if form == "csv" else as_parquet(frame))
             archive.writestr("guarantee.json", json.dumps(self.statement(), indent=2, ensure_ascii=False) + "\n")
             archive.writestr("README.txt", self.readme(file, output, n))
         return packed.getvalue()
@@ -459,36 +449,6 @@ def spending(ledger: Ledger) -> dict[str, Any]:
             for name, ratings in users.items()
         },
     }
-
-
-def harmless(text: str) -> str:
-    """The text as a cell that no spreadsheet runs: an apostrophe before a formula; a number stays as it is."""
-    return f"'{text}" if text.startswith(_RUNS) and not _NUMBER.fullmatch(text) else text
-
-
-def as_csv(frame: pd.DataFrame) -> bytes:
-    """A table as CSV in UTF-8 with a mark that spreadsheets need, its texts harmless, probabilities to six places."""
-    safe = {
-        name: _harmless_column(column) if pd.api.types.is_string_dtype(column) else column
-        for name, column in frame.items()
-    }
-    text = pd.DataFrame(safe).to_csv(index=False, float_format="%.6f", lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
-    return b"\xef\xbb\xbf" + text.encode()
-
-
-def _harmless_column(column: pd.Series[Any]) -> pd.Series[Any]:
-    known = {text: harmless(text) for text in column.unique()}
-    return column.map(known)
-
-
-def as_parquet(frame: pd.DataFrame) -> bytes:
-    """A table as Parquet; ``ValueError`` where pyarrow is not installed."""
-    stream = io.BytesIO()
-    try:
-        frame.to_parquet(stream, index=False, compression="zstd")
-    except ImportError:
-        raise ValueError("The format can be Parquet only where pyarrow is installed: pip install pyarrow.") from None
-    return stream.getvalue()
 
 
 def now() -> str:

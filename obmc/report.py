@@ -15,9 +15,9 @@ import pandas as pd
 from plotly import io as plotly_io
 from plotly.offline import get_plotlyjs
 
+from obmc.experiments.measures import MEASURES
 from obmc.privacy.guarantee import ASSUMPTIONS, Guarantee, number
-from obmc.reading import FORMS
-from obmc.views import PinView, Statement, View
+from obmc.views import PinView, SeriesGuarantee, View
 
 # Scripts and styles of the file itself, pictures that plotly makes, and nothing else.
 _POLICY = (
@@ -97,7 +97,7 @@ def page_of(
     yield _table(table[list(_NUMBERS)], _form(table))
     if isinstance(view, PinView) and len(found := view.differences(data)):
         yield "<h2>Differences</h2>\n" + _paragraph(f"Each pin minus {view.base}. Paired: both saw the same draws.")
-        yield _table(found, {"difference": FORMS[view.metric], "low": FORMS[view.metric], "high": FORMS[view.metric]})
+        yield _table(found, dict.fromkeys(("difference", "low", "high"), MEASURES[view.metric].form))
     yield from _guarantees(view.statements(), view.at)
     yield "<h2>Settings and seeds</h2>\n" + _paragraph(
         f"Seed: {view.seed}. Every draw of data and noise comes from it, so the numbers can be had again. Written by "
@@ -124,7 +124,7 @@ def _figure(place: int, title: str, figure: Any, alt: str) -> str:
 
 
 def _form(table: pd.DataFrame) -> dict[str, str]:
-    form = FORMS[table["metric"].iloc[0]] if len(table) else "g"
+    form = MEASURES[table["metric"].iloc[0]].form if len(table) else "g"
     return dict.fromkeys(("mean", "low", "high"), form)
 
 
@@ -153,10 +153,10 @@ def _cell(value: Any, form: str) -> str:
 # Guarantees -----------------------------------------------------------------------------------------------------------
 
 
-def _guarantees(statements: list[Statement], at: float | None) -> Iterator[str]:
+def _guarantees(statements: list[SeriesGuarantee], at: float | None) -> Iterator[str]:
     """For every series its statement in words at the epsilon nearest to ``at``, and for all epsilons in a table."""
     yield "<h2>What is guaranteed</h2>\n"
-    groups: dict[str, list[Statement]] = {}
+    groups: dict[str, list[SeriesGuarantee]] = {}
     for statement in statements:
         groups.setdefault(statement.series, []).append(statement)
     for series, group in groups.items():
@@ -185,7 +185,7 @@ def _card(guarantee: Guarantee) -> str:
     )
 
 
-def _lines(group: list[Statement]) -> str:
+def _lines(group: list[SeriesGuarantee]) -> str:
     lines = []
     for found in group:
         made = found.guarantee

@@ -14,7 +14,7 @@ from typing import Any
 
 from obmc import pins
 from obmc.errors import shown
-from obmc.limits import number_text
+from obmc.limits import written
 from obmc.pins import Pin
 from obmc.version import VERSION
 
@@ -124,10 +124,4 @@ def _texts(value: Any) -> list[str] | None:
     several = value if isinstance(value, list) else [value]
     if len(several) > _MOST_VALUES or not all(isinstance(item, str | bool | int | float) for item in several):
         return None
-    return [_text(item) for item in several]
-
-
-def _text(value: str | float) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return value if isinstance(value, str) else number_text(value)
+    return [written(item) for item in several]

@@ -28,8 +28,8 @@ from obmc.solvers.spectral import spectral_norm_bound
 Array = NDArray[np.float64]
 
 # Radii as shares of the constraint set's, what a solution's low-rank part is stretched by, and ridges in units of
-# (1 + 4 v): the ridge that a prior variance of 1/unit asks for when the labels have noise variance v beyond a fair
-# coin's 1/4. The last ridge leaves the level alone.
+# (1/4 + v) / h'(0), 1 + 4 v for the logistic link: the ridge that a prior variance of 1/unit asks for when the labels
+# have noise variance v beyond a fair coin's 1/4. The last ridge leaves the level alone.
 SHARES = (0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.55, 0.75, 1.0)
 STRETCHES = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0)
 RIDGES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 1000.0)

@@ -28,7 +28,7 @@ from obmc.offers import DATA_TITLES, Offer, noise_text
 from obmc.pins import Pin
 from obmc.plan import Curve, Plan, key_of, metrics_for
 from obmc.privacy import Guarantee
-from obmc.reading import FORMS, is_share, rows_of
+from obmc.reading import rows_of
 from obmc.single import Problem, Run, Setting, find_problem, matrices
 from obmc.single import run as run_single
 from obmc.summary import KEYS, Chart, as_frame
@@ -54,7 +54,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Statement:
+class SeriesGuarantee:
     """What one series guarantees at one epsilon (infinite: none); ``refusal`` says why where it is not made at all."""
 
     series: str
@@ -104,7 +104,7 @@ class View(Protocol):
     def caption(self) -> str:
         """What the numbers are of, and that they can be had again."""
 
-    def statements(self) -> list[Statement]:
+    def statements(self) -> list[SeriesGuarantee]:
         """What is guaranteed, for every series at every epsilon."""
 
 
@@ -225,9 +225,12 @@ class CurveView:
 
     def draws(self, data: pd.DataFrame) -> pd.DataFrame:
         drawn = self._drawn(data)
-        label = self.plan.label
-        series = [label(*key) for key in zip(*(drawn[name] for name in KEYS), strict=True)]
-        return _draws(drawn.assign(series=pd.Series(series, index=drawn.index, dtype=object)), self.loss)
+        if self.kind == "mechanism":
+            series = [self.plan.label(*key) for key in zip(*(drawn[name] for name in KEYS), strict=True)]
+        else:
+            series = [self._label(*key) for key in zip(*(drawn[name] for name in (*KEYS, "epsilon")), strict=True)]
+        named = drawn.assign(series=pd.Series(series, index=drawn.index, dtype=object))
+        return _draws(named[named["series"] != ""], self.loss)
 
     def pictures(self, data: pd.DataFrame, scale: float = 1.0) -> list[Picture]:
         found = self.picture(self.chart(data), scale)
@@ -246,7 +249,7 @@ class CurveView:
             titles=(self.across, self._measured),
             levels=plots.Level.all_of(chart.levels),
             log=self._logarithmic,
-            percent=is_share(plan.metric),
+            percent=MEASURES[plan.metric].is_share,
             draws=chart.draws if self.singles else None,
             marker=self.epsilon if plan.by == "epsilon" else None,
             stops=plan.epsilons if plan.by == "epsilon" else plan.ratios or (),
@@ -262,7 +265,7 @@ class CurveView:
             return None
         assert self.curve is not None
         title = "Loss" if self.loss else MEASURES[self.plan.metric].label
-        figure = plots.heat_map(cells, title=title, percent=is_share(self.plan.metric), scale=scale)
+        figure = plots.heat_map(cells, title=title, percent=MEASURES[self.plan.metric].is_share, scale=scale)
         ends = cells.sort_values("mean")
         said = ", ".join(
             f"{cell['mean']:{form}} at epsilon {cell['epsilon']:g} and {cell['ratio']:.0%}"
@@ -272,7 +275,7 @@ class CurveView:
 
     @property
     def _form(self) -> str:
-        return FORMS[self.plan.metric]
+        return MEASURES[self.plan.metric].form
 
     @property
     def across(self) -> str:
@@ -310,7 +313,7 @@ class CurveView:
     def caption(self) -> str:
         return describe_plan(self.plan, loss=self.loss)
 
-    def statements(self) -> list[Statement]:
+    def statements(self) -> list[SeriesGuarantee]:
         plan = self.plan
         if self.kind != "mechanism" and self.curve is not None:
             curves: Sequence[Curve] = (self.curve,)
@@ -348,15 +351,15 @@ def _height(scale: float) -> int:
     return round(460 * (1.0 if scale == 1.0 else 1.3))
 
 
-def _statements(plan: Plan, curve: Curve, series: str, epsilons: Iterable[float]) -> list[Statement]:
+def _statements(plan: Plan, curve: Curve, series: str, epsilons: Iterable[float]) -> list[SeriesGuarantee]:
     found = []
     for epsilon in epsilons if curve.offer.private else (math.inf,):
         try:
             guarantee = plan.guarantee(curve, epsilon if curve.offer.private else plan.setting.epsilon)
         except ValueError as error:
-            found.append(Statement(series, epsilon, None, str(error)))
+            found.append(SeriesGuarantee(series, epsilon, None, str(error)))
             continue
-        found.append(Statement(series, epsilon, guarantee))
+        found.append(SeriesGuarantee(series, epsilon, guarantee))
     return found
 
 
@@ -451,7 +454,7 @@ class PinView:
         charts = self.charts(data)
         if not charts:
             return []
-        form = FORMS[self.metric]
+        form = MEASURES[self.metric].form
         table = pd.concat([chart.curves for chart in charts], ignore_index=True)
         figure = plots.curves(
             table,
@@ -486,7 +489,7 @@ class PinView:
     def caption(self) -> str:
         return "Means over draws with their 95 % intervals; each pin has its own settings and seed."
 
-    def statements(self) -> list[Statement]:
+    def statements(self) -> list[SeriesGuarantee]:
         plans = self.plans
         return [
             found
@@ -582,7 +585,7 @@ class RunView:
             parts += [f"{setting.ratio:.0%} of {setting.size} x {setting.size} entries observed"]
         return f"One run. {', '.join(parts)}. Seed {setting.seed}: the same settings give the same numbers again."
 
-    def statements(self) -> list[Statement]:
+    def statements(self) -> list[SeriesGuarantee]:
         private = self.setting.mechanism.is_private
         epsilon = self.setting.epsilon if private else math.inf
-        return [Statement(self.offer.label, epsilon, self.setting.guarantee)]
+        return [SeriesGuarantee(self.offer.label, epsilon, self.setting.guarantee)]

@@ -11,7 +11,6 @@ from obmc import pins
 from obmc.experiments import MEASURES
 from obmc.pins import Pin
 from obmc.plan import Plan
-from obmc.reading import is_share
 from obmc.views import PinView, common_metrics
 from pages.parts import address, charts, controls, curve_chart, explain, pinning, sweeps, taking
 from pages.parts.sweeps import Found
@@ -127,7 +126,7 @@ def _differences(view: PinView, data: pd.DataFrame) -> PinView:
         st.info("These pins have no epsilon in common.")
         return view
     number = st.column_config.NumberColumn
-    form = "percent" if is_share(view.metric) else "%.3g"
+    form = "percent" if MEASURES[view.metric].is_share else "%.3g"
     columns = {
         "pin": "Pin",
         "epsilon": number("Epsilon", format="%g"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from obmc.checks import Preset
+from obmc.checks import AttackPreset
 from obmc.errors import DataNotFoundError
 from pages.parts import (
     address,
@@ -42,7 +42,7 @@ def page() -> None:
         st.error(str(error))
 
 
-def _open(preset: Preset) -> None:
+def _open(preset: AttackPreset) -> None:
     """Look at one attack; a callback, so that it comes before the controls."""
     privacy_check_controls.apply(preset)
     st.session_state[VIEW.key] = ATTACK

@@ -94,16 +94,15 @@ def drawn(name: str, calibration: str, epsilon: float | None, log: bool) -> tupl
     rows, metric = part(name, calibration)
     if epsilon is not None:
         rows = rows[rows["epsilon"].isin((epsilon, float("inf")))]
-    lower = MEASURES[metric].lower_is_better
     found = summary.chart_of(rows, lambda *key: series_of(key[0], "", key[2]), figure.against)
-    form = ".3f" if lower else ".1%"
+    form = MEASURES[metric].form
     picture = plots.curves(
         found.curves,
         x=figure.against,
         titles=("Epsilon" if figure.against == "epsilon" else "Share of entries observed", MEASURES[metric].label),
         levels=plots.Level.all_of(found.levels),
         log=(figure.against == "epsilon", log),
-        percent=not lower,
+        percent=MEASURES[metric].is_share,
     )
     numbers = curve_chart.numbers_of(found)
     counts = found.curves["count"] if len(found.curves) else pd.Series([0])

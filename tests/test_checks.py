@@ -156,8 +156,8 @@ def test_fewer_runs_where_each_is_slow():
 
 
 def test_a_preset_is_found_again():
-    assert checks.find_preset(PRESETS["grap"].check) is PRESETS["grap"]
-    assert checks.find_preset(replace(PRESETS["grap"].check, seed=1)) is None
+    assert checks.find_attack(PRESETS["grap"].check) is PRESETS["grap"]
+    assert checks.find_attack(replace(PRESETS["grap"].check, seed=1)) is None
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ def test_defaults_are_left_out() -> None:
         ("name:A;mech:inp;eps:nan;draws:3", "epsilon must be a finite number"),
         ("name:A;mech:inp;eps:-1;draws:3", "epsilon must be a finite number"),
         ("name:A;mech:inp;eps:1,,2;draws:3", "epsilon must be a number"),
+        ("name:A;mech:inp;eps:1,1;draws:3", "must name every value of epsilon once"),
         ("name:A;mech:inp;eps:" + "1," * 5_000 + "1;draws:3", "1 to 21 values"),
         ("name:A;mech:inp;eps:1;draws:3;seed:1e400", "seed must be a whole number"),
         ("name:A;mech:inp;eps:1;draws:3;size:" + "9" * 10_000, "size must be a whole number"),

@@ -14,7 +14,8 @@ import pytest
 import obmc
 from obmc import release as releases
 from obmc.datasets import read_ratings
-from obmc.release import ReleasedRatings, ReleasePlan, ReleaseRefused, as_csv, check_threshold, find_pairs, harmless
+from obmc.release import ReleasedRatings, ReleasePlan, ReleaseRefused, check_threshold, find_pairs
+from obmc.table_files import as_spreadsheet, harmless
 
 USERS, ITEMS = 12, 9
 SHAPE = (USERS, ITEMS)
@@ -212,7 +213,9 @@ def test_cells_that_a_spreadsheet_would_run_are_harmless_and_numbers_unspoilt(te
     assert harmless(text) == safe
     row = next(
         csv.reader(
-            io.StringIO(as_csv(pd.DataFrame({"user": [text], "p": [0.5]})).decode("utf-8-sig").split("\n", 1)[1])
+            io.StringIO(
+                as_spreadsheet(pd.DataFrame({"user": [text], "p": [0.5]})).decode("utf-8-sig").split("\n", 1)[1]
+            )
         )
     )
     assert row == [safe, "0.500000"]

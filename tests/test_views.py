@@ -47,6 +47,16 @@ def test_the_table_holds_the_means_of_the_rows_with_their_settings():
     assert set(table["series"]) == {"InP", "OutP", "Clear", "Clear with effects", "All zeros"}
 
 
+@pytest.mark.parametrize("kind", ["trade-off", "by ratio", "by epsilon", "heat map"])
+def test_the_runs_behind_the_means_are_those_of_the_series_that_are_drawn(kind):
+    view, rows = VIEWS[kind], data_of(kind)
+    drawn, table = view.draws(rows), view.table(rows)
+    assert set(drawn["series"]) == set(table["series"]) and "" not in set(drawn["series"])
+    by = ["series", "epsilon", "ratio"]
+    counted = drawn.groupby(by).size()
+    assert counted.to_dict() == table.set_index(by)["count"].to_dict()
+
+
 def test_losses_say_what_they_are():
     table = VIEWS["losses"].table(data_of("losses"))
     assert set(table["quantity"]) == {LOSS}

@@ -141,7 +141,7 @@ def variants(obs: Observations, epsilon: float, seed: int, score: Score, radius:
         return {**scores, **dict.fromkeys(("two_steps", "likelihood", "full_radius", "low_rank"), scores["plus"])}
     scores["full_radius"] = score(solved(Candidate(chosen.ridge, radius)))
     scores["low_rank"] = score(solved(Candidate(None, chosen.radius, stretch=chosen.stretch)))
-    flipped = FlippedLikelihood(LINK, 2.0 * view.labels - 1.0, plus.flip)
+    flipped = FlippedLikelihood(LINK, 2.0 * view.labels - 1.0, paper.flip)
     ball = ConstraintSet(chosen.radius or radius, ALPHA)
     likely = minimise(
         flipped,

@@ -1,4 +1,4 @@
-"""The bridge instance: one rating that decides half of a completed matrix, the worst case for output perturbation."""
+"""The bridge instance: one rating that decides half of a completed matrix, which breaks output perturbation."""
 
 from __future__ import annotations
 

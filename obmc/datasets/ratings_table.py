@@ -65,6 +65,15 @@ class RatingsTable:
     def __repr__(self) -> str:
         return f"RatingsTable(n_ratings={self.n_ratings}, n_users={self.n_users}, n_items={self.n_items})"
 
+    def has_same_ratings(self, other: RatingsTable) -> bool:
+        """Whether both hold the same ratings of the same users and items, however they were read."""
+        return (
+            (self.users, self.items) == (other.users, other.items)
+            and np.array_equal(self.rows, other.rows)
+            and np.array_equal(self.cols, other.cols)
+            and np.array_equal(self.ratings, other.ratings)
+        )
+
     @property
     def n_users(self) -> int:
         """d1, the number of different users."""

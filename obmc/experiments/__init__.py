@@ -1,6 +1,13 @@
 """Experiments: what to compute (a sweep), how (the runner and its executors), and where results are kept."""
 
-from obmc.experiments.executors import LocalExecutor, StoppedError, WorkerDiedError, WorkersGoneError, open_executor
+from obmc.experiments.executors import (
+    LocalExecutor,
+    NoWorkerError,
+    StoppedError,
+    WorkerDiedError,
+    WorkersGoneError,
+    open_executor,
+)
 from obmc.experiments.known import Known, look_up
 from obmc.experiments.measures import MEASURES, Measure
 from obmc.experiments.mechanisms import MECHANISMS, MechanismSpec
@@ -21,6 +28,7 @@ __all__ = [
     "Measure",
     "MechanismSpec",
     "MemoryStore",
+    "NoWorkerError",
     "Progress",
     "Row",
     "StoppedError",

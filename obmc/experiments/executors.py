@@ -47,7 +47,11 @@ class StoppedError(RuntimeError):
 
 
 class WorkerDiedError(ChildProcessError):
-    """A worker process ended in the middle of a task, twice in a row, or none can be started; the message says how."""
+    """A worker process ended in the middle of a task, twice in a row; the message says how."""
+
+
+class NoWorkerError(ChildProcessError):
+    """No worker process can be started, so that the task was never begun; the message says why."""
 
 
 class WorkersGoneError(ConnectionError):
@@ -73,7 +77,8 @@ class LocalExecutor(Executor):
 
     Workers are started when there is work for them, import neither the parent's entry point nor ask for a
     ``__main__`` guard, and end with the parent however it ends: at once when it exits or is killed. A worker that dies
-    is replaced and its task is tried once more; then its future raises ``WorkerDiedError``.
+    is replaced and its task is tried once more; then its future raises ``WorkerDiedError``, or
+    ``NoWorkerError`` where no worker could even be started.
 
     Tasks of one lane run in the order of submission; the lanes take turns, so a lane with much to do does not keep
     another waiting. Urgent lanes go first, but however much they have to do, of nine tasks one is another's. Everything
@@ -230,7 +235,9 @@ class LocalExecutor(Executor):
                     process = self._start()
                 except OSError as error:
                     message = f"no worker process can be started ({error.strerror}): try again later."
-                    task.future.set_exception(WorkerDiedError(message))
+                    # Where one has died of the task before, it was begun all the same.
+                    kind = WorkerDiedError if ended else NoWorkerError
+                    task.future.set_exception(kind(message))
                     return None
             with self._lock:
                 task.process = process

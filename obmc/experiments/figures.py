@@ -22,16 +22,14 @@ from obmc.datasets.registry import DATA_SETS, load
 from obmc.errors import check_choice
 from obmc.experiments.store import FixedStore
 from obmc.experiments.sweep import FIELDS, Point, Row, Sweep
+from obmc.limits import DRAWS, RATIO_DRAWS, RATIO_EPSILONS
 
-# Repetitions of the paper: on synthetic data, on real data, and against the observation ratio.
-SYNTHETIC_DRAWS = 40
+# Repetitions of the paper on real data.
 REAL_DRAWS = 10
-RATIO_DRAWS = 10
 # Of the mechanisms that take minutes on ML-100K: their noise averages over 1.6 million entries, so few draws tell.
 SLOW_DRAWS = 3
 
 EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
-RATIO_EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 RATIOS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 # What the paper does not show: where an epsilon is a protection worth its name.
 SMALL_EPSILONS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
@@ -186,7 +184,7 @@ def find_figure(name: str) -> Figure:
 
 def _parts(**settings: Any) -> dict[str, Sweep]:
     dataset = settings["dataset"]
-    settings.setdefault("repetitions", SYNTHETIC_DRAWS if dataset == "synthetic" else REAL_DRAWS)
+    settings.setdefault("repetitions", DRAWS if dataset == "synthetic" else REAL_DRAWS)
     settings["metrics"] = _metrics(dataset)
     parts = {}
     for name, mechanisms in _PARTS.items():

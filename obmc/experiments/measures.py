@@ -26,6 +26,8 @@ class Measure:
         What ``function`` compares the completion with: the matrix of "truth" or the held-out "test" observations.
     lower_is_better
         The direction of better.
+    form
+        How a value is written, and the ends of its interval.
     function
         From a completion and what it needs to a number.
     """
@@ -34,16 +36,22 @@ class Measure:
     label: str
     needs: Needs
     lower_is_better: bool
+    form: str
     function: Callable[[Any, Any], float]
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a share, which is written in per cent."""
+        return self.form.endswith("%")
 
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
-        Measure("are", "Average relative error", "truth", True, metrics.average_relative_error),
-        Measure("sign_accuracy", "Sign accuracy", "test", False, metrics.sign_accuracy),
-        Measure("auc", "Area under the ROC curve", "test", False, metrics.auc),
-        Measure("log_loss", "Log-loss", "test", True, metrics.log_loss),
+        Measure("are", "Average relative error", "truth", True, ".3f", metrics.average_relative_error),
+        Measure("sign_accuracy", "Sign accuracy", "test", False, ".1%", metrics.sign_accuracy),
+        Measure("auc", "Area under the ROC curve", "test", False, ".3f", metrics.auc),
+        Measure("log_loss", "Log-loss", "test", True, ".3f", metrics.log_loss),
     )
 }
 

@@ -47,7 +47,7 @@ class Refusal:
 
 
 class OutcomeStore(Protocol):
-    """What keeps outcomes: ``store.Store``, ``store.MemoryStore``, ``store.LayeredStore``."""
+    """What keeps outcomes: ``Store``, ``MemoryStore``, ``LayeredStore`` and ``FixedStore`` of ``store``."""
 
     def find(self, points: Sequence[Point]) -> dict[Point, Outcome]:
         """The outcomes that are there, each with whatever measures were taken. Raises ``StoreError``."""

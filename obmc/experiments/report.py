@@ -94,7 +94,7 @@ def _means(table: pd.DataFrame) -> pd.DataFrame:
     """A row for each series, the means with their intervals as text in a column for each epsilon."""
     found = summarise(_first_metric(table))
     found.insert(0, "series", [series_of(row.mechanism, row.calibration, row.options) for row in found.itertuples()])
-    form = _form(str(found["metric"].iloc[0]))
+    form = find_measure(str(found["metric"].iloc[0])).form
     lines = []
     computed = sorted(found.loc[np.isfinite(found["epsilon"]), "epsilon"].unique())
     epsilons = EPSILONS if set(EPSILONS) <= set(computed) else (computed[0], computed[len(computed) // 2], computed[-1])
@@ -111,7 +111,7 @@ def _means(table: pd.DataFrame) -> pd.DataFrame:
 def _ratio_means(table: pd.DataFrame) -> pd.DataFrame:
     """A row for each series and each of three epsilons, a column for three ratios."""
     rows = _first_metric(table)
-    form = _form(str(rows["metric"].iloc[0]))
+    form = find_measure(str(rows["metric"].iloc[0])).form
     parts = []
     for epsilon in (*EPSILONS, math.inf):
         here = summarise(rows[rows["epsilon"] == epsilon], by="ratio")
@@ -135,7 +135,7 @@ def _ratio_means(table: pd.DataFrame) -> pd.DataFrame:
 def varied(table: pd.DataFrame, against: str) -> pd.DataFrame:
     """A choice's rows as texts: a row for each link, series and value of what is varied, a column for each epsilon."""
     rows = _first_metric(table).copy()
-    form = _form(str(rows["metric"].iloc[0]))
+    form = find_measure(str(rows["metric"].iloc[0])).form
     lines = []
     if against == "options":
         rows["varied"] = [_option(options) for options in rows["options"]]
@@ -225,10 +225,6 @@ def data_sets(table: pd.DataFrame) -> pd.DataFrame:
             "density as printed": [f"{value:.1%}" for value in table["printed_density"]],
         }
     )
-
-
-def _form(metric: str) -> str:
-    return ".3f" if find_measure(metric).lower_is_better else ".1%"
 
 
 def _cell(point: Any, form: str) -> str:

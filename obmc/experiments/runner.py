@@ -24,7 +24,6 @@ from obmc.experiments.measures import MEASURES
 from obmc.experiments.mechanisms import CLEAR_SOLUTION, MAJORITY, MechanismSpec
 from obmc.experiments.outcomes import Outcome, OutcomeStore, Refusal, StoreError, StoreWarning
 from obmc.experiments.sweep import FIELDS, InMemory, Point, Row, Sweep
-from obmc.mechanisms import Clear
 from obmc.mechanisms.base import SolverOptions
 from obmc.solvers import complete
 from obmc.solvers.completion import Completion, DenseEstimate
@@ -120,7 +119,7 @@ def run(
     ------
     DataNotFoundError
         If the data set is not on this machine.
-    ValueError, WorkerDiedError
+    ValueError, WorkerDiedError, NoWorkerError
         If a run fails; all rows before it have been yielded and kept.
     WorkersGoneError
         If the executor is shut down, or a cluster's scheduler is lost, before the sweep is done.
@@ -336,7 +335,7 @@ def _release(point: Point, draw: Draw) -> tuple[Completion, float]:
     if spec.name == MAJORITY and spec.made is None:
         return _majority(point, draw), 0.0
     options = SolverOptions(settings.solver, settings.tol, settings.max_iter)
-    mechanism: Any = Clear() if spec.is_plain_clear else spec.build(point.epsilon)
+    mechanism: Any = spec.build(point.epsilon)
 
     def solve() -> Completion:
         if spec.solution_key == CLEAR_SOLUTION:

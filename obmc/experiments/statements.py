@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from obmc.experiments.measures import find_measure
 from obmc.lazy import lazy_property
+from obmc.summary import Mean
 
 Array = NDArray[np.float64]
 Tables = Mapping[str, pd.DataFrame]
@@ -186,11 +186,8 @@ _LABELS = {(name, "{}"): name for name in (*FOUR, "Clear", "Majority")} | {
 
 def mean_interval(values: Array) -> tuple[float, float, float]:
     """Mean and 95 % interval by Student's law; nan for the interval of a single draw."""
-    mean = float(values.mean())
-    if len(values) < 2:
-        return mean, math.nan, math.nan
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
-    return mean, mean - half, mean + half
+    found = Mean.of(values)
+    return found.value, found.value - found.half, found.value + found.half
 
 
 def ratio_interval(above: Array, below: Array) -> tuple[float, float, float]:

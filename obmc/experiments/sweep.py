@@ -326,7 +326,7 @@ class Sweep:
                     repetition=repetition,
                 )
                 settings = Settings(
-                    tau=multiple * _paper_tau(self.shape, alpha, rank),
+                    tau=ConstraintSet.for_rank(self.shape, rank, alpha, multiple).tau,
                     solver=self.solver,
                     tol=self.tol,
                     max_iter=self.max_iter,
@@ -531,11 +531,6 @@ def _fingerprint(dataset: str) -> str:
     if dataset == SYNTHETIC:
         return SYNTHETIC
     return ",".join(file.digest for file in DATA_SETS[dataset].files if file.digest is not None)
-
-
-def _paper_tau(shape: tuple[int, int], alpha: float | None, rank: int) -> float:
-    """tau = alpha sqrt(rank d1 d2), with alpha = 1 where there is no bound."""
-    return (1.0 if alpha is None else alpha) * math.sqrt(rank * shape[0] * shape[1])
 
 
 def _several(name: str, value: Any, check: Any) -> tuple[Any, ...]:

@@ -172,7 +172,14 @@ class Mechanism(ABC):
 
 
 class LocalMechanism(Mechanism):
-    """A mechanism that noises each label by itself before anything is computed: what follows is post-processing."""
+    """A mechanism that noises each label by itself before anything is computed: what follows is post-processing.
+
+    With links for which it does (``is_local``).
+    """
+
+    def is_local(self, link: Link) -> bool:
+        """Whether with this link the noised labels are all that is ever computed from the signs."""
+        return True
 
     @abstractmethod
     def _noised_labels(self, obs: Observations, link: Link, noise: Noise) -> Array:

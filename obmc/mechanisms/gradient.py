@@ -73,19 +73,18 @@ class GradientOracle:
     """Noisy gradients of the private loss, a counted number of them: all that the loop ever learns of the signs.
 
     Every question x is clipped to the box first, since the sensitivity holds there; the entries of the gradient are
-    clamped and noised, and only then handed out. After the mechanism's number of
-    iterations it refuses.
+    clamped and noised, and only then handed out. After the mechanism's number of iterations it refuses.
 
     Parameters
     ----------
     obs
         The private observations. They are kept out of reach of the loop, which gets ``omega`` and ``ask``.
+    mechanism
+        The settings: how many answers, which gradient, which clamp, which noise.
     link
         The link h.
     alpha
         Bound of the box, None for none.
-    mechanism
-        The settings: how many answers, which gradient, which clamp, which noise.
     noise
         The source of the noise.
     """

@@ -71,6 +71,9 @@ class ObjectivePerturbation(LocalMechanism):
     def _halving(self) -> float:
         return 2.0 if self.calibration == "displayed" else 1.0
 
+    def is_local(self, link: Link) -> bool:
+        return self.is_linear(link)
+
     def is_linear(self, link: Link) -> bool:
         """Whether the data enter the loss through a linear term only, so that the noise acts on the labels."""
         return link.is_canonical or self.calibration == "rigorous"

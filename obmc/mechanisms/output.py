@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,9 +147,9 @@ class OutputPerturbation(Mechanism):
 
     def guarantee(self, link: Link, cset: ConstraintSet, shape: tuple[int, int]) -> Guarantee:
         if self.entries is not None:
-            return self._entries_guarantee(link, cset)
+            return self._entries_guarantee(link, cset, shape[0] * shape[1])
         if self.uses_ridge:
-            return self._ridge_guarantee(link, cset)
+            return self._ridge_guarantee(link, cset, shape[0] * shape[1])
         return self._paper_guarantee(link, cset, shape)
 
     def _paper_guarantee(self, link: Link, cset: ConstraintSet, shape: tuple[int, int]) -> Guarantee:
@@ -186,14 +186,11 @@ class OutputPerturbation(Mechanism):
             formula=r"Laplace$(2\alpha/\varepsilon)$ per entry. For a pair $Y, Y'$ the exact loss of the matrix is "
             r"$\varepsilon\,\|\hat M - \hat M'\|_1/(2\alpha)$: between $d_1 d_2/2$ (attained for even sizes, rank 1) "
             rf"and $d_1 d_2 = {number(float(cells))}$ times $\varepsilon$ in the worst case.",
-            paper_claim="Laplace noise of scale 2 alpha / epsilon on every entry makes the completed matrix "
-            "epsilon-DP.",
-            paper_verdict="false" if cells > 1 else "holds",
-            difference="" if cells == 1 else "It takes the range of one entry for the sensitivity of the whole matrix.",
+            **_paper_view(cells),
             rigorous_change=self._rigorous_change(link, cset),
         )
 
-    def _entries_guarantee(self, link: Link, cset: ConstraintSet) -> Guarantee:
+    def _entries_guarantee(self, link: Link, cset: ConstraintSet, cells: int) -> Guarantee:
         alpha = require_alpha(cset, "output perturbation")
         assert self.entries is not None
         count = len(self.entries)
@@ -213,15 +210,11 @@ class OutputPerturbation(Mechanism):
             f"ratings are, and noise of scale {scale} on each hides any change of all that are given.",
             formula=rf"$k = {count}$ entries in $[-\alpha, \alpha]$ have $L_1$ sensitivity at most $2\alpha k$: "
             rf"Laplace$(2\alpha k/\varepsilon) = {scale}$, against any change of the data.",
-            paper_claim="Laplace noise of scale 2 alpha / epsilon on every entry makes the completed matrix "
-            "epsilon-DP.",
-            paper_verdict="false",
-            difference="It takes the range of one entry for the sensitivity of the whole matrix. Here only the named "
-            "entries are answered, with noise that grows with their number.",
+            **_paper_view(cells, "Here only the named entries are answered, with noise that grows with their number."),
             rigorous_change=self._rigorous_change(link, cset),
         )
 
-    def _ridge_guarantee(self, link: Link, cset: ConstraintSet) -> Guarantee:
+    def _ridge_guarantee(self, link: Link, cset: ConstraintSet, cells: int) -> Guarantee:
         kappa = float(link.density(require_alpha(cset, "output perturbation")))
         exact = accounting.ridge_sensitivity(1.0, kappa, self.ridge_weight)
         return Guarantee(
@@ -244,11 +237,7 @@ class OutputPerturbation(Mechanism):
             rf"h'(\alpha) = {number(kappa)}$, $\mu = {number(self.ridge_weight)}$: $S_2 = {number(exact)}$; plus "
             r"$2\sqrt{2g/\mu}$ for solutions within an absolute gap $g = 10^{-8} f(0)$. Gaussian noise of "
             rf"$\sigma_1(\varepsilon, \delta) = {number(self.multiplier)}$ times that.",
-            paper_claim="Laplace noise of scale 2 alpha / epsilon on every entry makes the completed matrix "
-            "epsilon-DP.",
-            paper_verdict="false",
-            difference="It takes the range of one entry for the sensitivity of the whole matrix. Here that sensitivity "
-            "is bounded, by a ridge, and the noise is as large as it asks.",
+            **_paper_view(cells, "Here that sensitivity is bounded, by a ridge, and the noise is as large as it asks."),
             rigorous_change=self._rigorous_change(link, cset),
         )
 
@@ -483,6 +472,17 @@ class NamedEntries:
     def blocks(self) -> Iterator[Array]:
         for row in range(self.shape[0]):
             yield self.row(row)[None, :]
+
+
+def _paper_view(cells: int, here: str = "") -> dict[str, Any]:
+    """What the paper claims of a matrix with so many cells, whether that holds, and what is done ``here`` instead."""
+    return {
+        "paper_claim": "Laplace noise of scale 2 alpha / epsilon on every entry makes the completed matrix epsilon-DP.",
+        "paper_verdict": "false" if cells > 1 else "holds",
+        "difference": ""
+        if cells == 1
+        else f"It takes the range of one entry for the sensitivity of the whole matrix. {here}".rstrip(),
+    }
 
 
 def output_change(

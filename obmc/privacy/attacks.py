@@ -25,8 +25,7 @@ from obmc.mechanisms.objective import ObjectivePerturbation
 from obmc.mechanisms.output import OutputPerturbation
 from obmc.observations import Observations
 from obmc.privacy import accounting
-from obmc.privacy.noise import Noise, SimulatedNoise
-from obmc.solvers import complete
+from obmc.privacy.noise import Noise, SimulatedNoise, noise_from
 
 Array = NDArray[np.float64]
 
@@ -80,11 +79,10 @@ def attack_on(
 ) -> Attack:
     """The attack on ``mechanism`` that looks at ``statistic``, one of those that ``audit`` lists."""
     if isinstance(mechanism, Clear):
-        return _attack_clear(pair, link, cset, options)
+        return _attack_clear(mechanism, pair, link, cset, options)
     if isinstance(mechanism, OutputPerturbation):
         return _attack_output(mechanism, pair, link, cset, options, statistic)
-    sees_signs = isinstance(mechanism, ObjectivePerturbation) and not mechanism.is_linear(link)
-    if isinstance(mechanism, LocalMechanism) and not sees_signs:
+    if isinstance(mechanism, LocalMechanism) and mechanism.is_local(link):
         exact = mechanism.guarantee(link, cset, pair.given.shape).epsilon
         if statistic == "transcript":
             return _attack_label(mechanism, pair, link, exact)
@@ -171,8 +169,8 @@ def _log_laplace_cdf(t: float) -> float:
     return t - math.log(2.0) if t <= 0.0 else math.log1p(-0.5 * math.exp(-t))
 
 
-def _attack_clear(pair: Pair, link: Link, cset: ConstraintSet, options: SolverOptions) -> Attack:
-    matrices = [complete(pair.world(w), link, cset, tol=options.tol).matrix for w in (0, 1)]
+def _attack_clear(mechanism: Clear, pair: Pair, link: Link, cset: ConstraintSet, options: SolverOptions) -> Attack:
+    matrices = [mechanism._complete(pair.world(w), link, cset, noise_from(0), options).matrix for w in (0, 1)]
     direction = matrices[1] - matrices[0]
     values = [float(np.vdot(matrix, direction)) for matrix in matrices]
     exact = math.inf if np.any(direction) else 0.0
@@ -322,7 +320,8 @@ def choose_entry(
     def estimate(data: Observations) -> Array:
         if isinstance(mechanism, OutputPerturbation):
             return mechanism.solution(data, link, cset, options).matrix
-        return complete(data, link, cset, tol=options.tol).matrix
+        clear = mechanism if isinstance(mechanism, Clear) else Clear()
+        return clear._complete(data, link, cset, noise_from(0), options).matrix
 
     before = estimate(obs)
     changes = [float(np.linalg.norm(estimate(obs.flip(candidate)) - before)) for candidate in candidates]

@@ -30,7 +30,7 @@ from obmc.mechanisms.clear import Clear
 from obmc.mechanisms.output import OutputPerturbation
 from obmc.observations import Observations, as_generator
 from obmc.privacy.attacks import Pair, attack_on, choose_entry
-from obmc.privacy.guarantee import number
+from obmc.privacy.guarantee import level, number
 from obmc.privacy.noise import SimulatedNoise
 from obmc.solvers.completion import Callback, Progress
 
@@ -125,9 +125,9 @@ class Audit:
         if math.isinf(self.claimed):
             return f"{found}; nothing was promised, and so many runs cannot show more than {number(self.ceiling)}."
         if self.refutes:
-            return f"{found}, more than the {number(self.claimed)} that was asked for."
+            return f"{found}, more than the {level(self.claimed, self.delta)} that was asked for."
         return (
-            f"{found}, which does not contradict the {number(self.claimed)} that was asked for. "
+            f"{found}, which does not contradict the {level(self.claimed, self.delta)} that was asked for. "
             "An audit can refute a claim and never confirm one."
         )
 
@@ -146,13 +146,13 @@ class Audit:
 
     @property
     def roc_margin(self) -> float:
-        """d = sqrt(log(4 / (1 - confidence)) / (2 n)): with ``confidence`` no rate of the curve is farther off.
+        """d = sqrt(log(4 m / (1 - confidence)) / (2 n)), m comparisons: so sure no rate of the curve is farther off.
 
         The Dvoretzky-Kiefer-Wolfowitz inequality for the n judging runs of either world, half of the error for each,
-        so that it holds at all thresholds at once: the true curve lies between (false + d, true - d) and
-        (false - d, true + d).
+        corrected for the comparisons, so that it holds at all thresholds at once: the true curve lies between
+        (false + d, true - d) and (false - d, true + d).
         """
-        return math.sqrt(math.log(4.0 / (1.0 - self.confidence)) / (2.0 * self.evaluated))
+        return math.sqrt(math.log(2.0 / _error(self.confidence, self.comparisons)) / (2.0 * self.evaluated))
 
     def operating_point(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """The chosen event's (false, true) positive rates, as counted and as bounded: at most and at least these.
@@ -160,12 +160,9 @@ class Audit:
         The lower bound is log((true_at_least - delta) / false_at_most) of the second pair.
         """
         counted = (self.false_hits / self.evaluated, self.true_hits / self.evaluated)
-        false, true = _rates(self.true_hits, self.false_hits, self.evaluated, self._error)
+        error = _error(self.confidence, self.comparisons)
+        false, true = _rates(self.true_hits, self.false_hits, self.evaluated, error)
         return counted, (float(false), float(true))
-
-    @property
-    def _error(self) -> float:
-        return (1.0 - self.confidence) / self.comparisons / 2.0
 
 
 def privacy_region(epsilon: float, delta: float = 0.0) -> tuple[Array, Array]:
@@ -281,7 +278,7 @@ class AuditRun:
         attack = attack_on(self.mechanism, self.pair, self.link, self.cset, self.options, self.statistic)
         statement = self.mechanism.guarantee(self.link, self.cset, self.pair.given.shape)
         scores = self.scores
-        error = (1.0 - self.confidence) / self.comparisons / 2.0
+        error = _error(self.confidence, self.comparisons)
         first = round(SELECTION * self.runs)
         evaluated = self.runs - first
         event = _choose_event(
@@ -419,6 +416,11 @@ def begin_audit(
 
 
 # The statistics of two binomials ----------------------------------------------------------------------------------
+
+
+def _error(confidence: float, comparisons: int) -> float:
+    """With what probability each of the two bounds of each audit may fail."""
+    return (1.0 - confidence) / comparisons / 2.0
 
 
 def _rates(true_hits: ArrayLike, false_hits: ArrayLike, n: int, error: float) -> tuple[Array, Array]:

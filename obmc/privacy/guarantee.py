@@ -93,6 +93,11 @@ def number(value: float) -> str:
     return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
+def level(epsilon: float, delta: float = 0.0) -> str:
+    """The parameters of a promise for a reader, delta only where there is one."""
+    return f"epsilon = {number(epsilon)}" + (f", delta = {number(delta)}" if delta > 0.0 else "")
+
+
 def odds(epsilon: float) -> str:
     """e^eps as a factor for a reader: how often an adversary's odds about one rating can be multiplied, rounded up."""
     if epsilon >= UNSPEAKABLE:

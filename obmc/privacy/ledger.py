@@ -19,15 +19,16 @@ from numpy.typing import ArrayLike, NDArray
 from obmc.errors import check_choice, check_instance, check_integer, check_number
 from obmc.observations import Observations
 from obmc.privacy import accounting
-from obmc.privacy.guarantee import GROUPS, Guarantee, number
+from obmc.privacy.guarantee import GROUPS, Guarantee, level, number
 from obmc.privacy.noise import check_delta, check_epsilon
 
 T = TypeVar("T")
 
 # Of one booking: a whole matrix may cost its number of entries times epsilon, and sums stay finite.
 LARGEST = 1e100
-# What a draw raises about an argument or a file, before it looks at the ratings. ReleaseFailed is none of these.
-UNSPENT = (ValueError, OSError)
+# What a draw raises about an argument, before it looks at the ratings: neither ReleaseFailed nor what the system says
+# of the memory, a file or a process that a computation on them needs.
+UNSPENT = ValueError
 
 PURE_SUM = (
     "The sum bounds what all of them together can reveal about one rating, also where later ones were chosen after "
@@ -111,15 +112,8 @@ class Ledger:
         epsilon_budget: float | None = None,
         delta_budget: float | None = None,
     ) -> None:
-        given = np.asarray(ratings_per_user)
-        whole = given.dtype.kind in "iu" or (
-            given.dtype.kind == "f" and bool(np.all(np.isfinite(given)) and np.all(given == np.floor(given)))
-        )
-        counts = given.astype(np.int64) if whole else np.zeros(0, dtype=np.int64)
-        if counts.ndim != 1 or not np.any(counts > 0) or np.any(counts < 0):
-            raise ValueError("ratings_per_user must hold one whole number of at least 0 per user, not all of them 0.")
         self.table = table
-        self._counts = np.sort(counts[counts > 0])
+        self._counts = _counts(ratings_per_user)
         self.epsilon_budget = None if epsilon_budget is None else check_epsilon("epsilon_budget", epsilon_budget)
         self.delta_budget = (
             None if delta_budget is None else check_number("delta_budget", delta_budget, low=0.0, high=1.0)
@@ -127,6 +121,36 @@ class Ledger:
         self._entries: list[Entry] = []
         self._kept: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
+
+    def set_budget(self, *, epsilon: float | None = None, delta: float | None = None) -> None:
+        """Change what may be spent in all: at will before the first release, downwards only after it.
+
+        A budget that grows when results have been seen was none. None leaves one as it is; ``ValueError`` otherwise.
+        """
+        with self._lock:
+            asked = {"epsilon_budget": epsilon, "delta_budget": delta}
+            checked = {
+                "epsilon_budget": None if epsilon is None else check_epsilon("epsilon_budget", epsilon),
+                "delta_budget": None if delta is None else check_number("delta_budget", delta, low=0.0, high=1.0),
+            }
+            for name, value in checked.items():
+                kept = getattr(self, name)
+                if value is not None and kept is not None and value > kept and self._entries:
+                    raise ValueError(
+                        f"{name} must be at most the {number(kept)} of the first release, got {asked[name]!r}."
+                    )
+            for name, value in checked.items():
+                if value is not None:
+                    setattr(self, name, value)
+
+    def is_of(self, ratings_per_user: ArrayLike) -> bool:
+        """Whether these are the numbers of ratings of its users, in any order."""
+        return np.array_equal(self._counts, _counts(ratings_per_user))
+
+    def recount(self, ratings_per_user: ArrayLike) -> None:
+        """Take these for its users' numbers of ratings: what was spent stays spent, on the persons as they are now."""
+        with self._lock:
+            self._counts = _counts(ratings_per_user)
 
     @classmethod
     def for_observations(cls, table: str, observations: Observations, **budget: float | None) -> Ledger:
@@ -180,7 +204,7 @@ class Ledger:
     def spend(self, guarantee: Guarantee, draw: Callable[[], T], label: str = "", time: str = "") -> T:
         """Check the budget, book, then draw.
 
-        A draw that is refused for an argument or a file has not looked at the ratings, and its booking is taken back.
+        A draw that is refused for an argument has not looked at the ratings, and its booking is taken back.
         After any other failure it stays, since that it failed may itself say something about them.
         """
         with self._lock:
@@ -306,12 +330,9 @@ class Ledger:
         """What the sums mean, in a few sentences."""
         if not self._entries:
             return "Nothing has been spent on this table."
-        level = f"epsilon = {number(self.epsilon)}"
-        if self.delta > 0.0:
-            level += f", delta = {number(self.delta)}"
         text = (
             f"{len(self._entries)} {'release' if len(self._entries) == 1 else 'releases'} from this table: together "
-            f"{level} for one rating's sign."
+            f"{level(self.epsilon, self.delta)} for one rating's sign."
         )
         if len(self._entries) == 1:
             return text
@@ -358,3 +379,15 @@ class Ledger:
             multiplier = math.nan if entry["multiplier"] is None else entry["multiplier"]
             ledger._entries.append(Entry(**{**entry, "multiplier": multiplier}))
         return ledger
+
+
+def _counts(ratings_per_user: ArrayLike) -> NDArray[np.int64]:
+    """Numbers of ratings, smallest first, those of users without any left out; ``ValueError`` where they are none."""
+    given = np.asarray(ratings_per_user)
+    whole = given.dtype.kind in "iu" or (
+        given.dtype.kind == "f" and bool(np.all(np.isfinite(given)) and np.all(given == np.floor(given)))
+    )
+    counts = given.astype(np.int64) if whole else np.zeros(0, dtype=np.int64)
+    if counts.ndim != 1 or not np.any(counts > 0) or np.any(counts < 0):
+        raise ValueError("ratings_per_user must hold one whole number of at least 0 per user, not all of them 0.")
+    return np.sort(counts[counts > 0])

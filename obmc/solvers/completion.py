@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from obmc.errors import check_array, check_integer
 from obmc.lazy import lazy_property
 from obmc.links import Link
+from obmc.observations import Omega
 from obmc.solvers.parts import Effects
 
 Array = NDArray[np.float64]
@@ -236,6 +237,13 @@ class Completion:
         # Those that are left out come last.
         count = min(check_integer("n", n, low=0), int(np.count_nonzero(~np.isnan(scores))))
         return np.argsort(-scores, kind="stable")[:count]
+
+    def favourites(self, n: int, omega: Omega) -> Iterator[NDArray[np.int64]]:
+        """For every row in turn the ``n`` best columns, best first, of those that are not observed in it."""
+        order = np.argsort(omega.rows, kind="stable")
+        starts = np.searchsorted(omega.rows[order], np.arange(self.shape[0] + 1))
+        for row in range(self.shape[0]):
+            yield self.top_n(row, n, exclude=omega.cols[order[starts[row] : starts[row + 1]]])
 
     @lazy_property
     def _values(self) -> Array:

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigvalsh_tridiagonal
 
-from obmc.constraints import spectral_norm
+from obmc.constraints import rounded_up, spectral_norm
 
 Array = NDArray[np.float64]
 
 DENSE_SIDE = 1_300
 DENSE_ENTRIES = 25_000_000
-ROUNDING = 4e-16  # of a computed eigenvalue, per row
 FAILURE = 1e-6
 MOST_STEPS = 400
 TRY_EVERY = 10
@@ -57,7 +56,7 @@ def spectral_norm_bound(
         if weight:
             return Bound(spectral_norm(matrix.toarray() + weight * (left @ right.T)))
         gram = (matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix).toarray()
-        return Bound(math.sqrt(max(float(np.linalg.eigvalsh(gram)[-1]), 0.0)) * (1.0 + side * ROUNDING))
+        return Bound(math.sqrt(max(float(np.linalg.eigvalsh(gram)[-1]), 0.0)) * rounded_up(matrix.shape))
     # Made once: every new view of a sparse matrix is checked index by index.
     transposed = matrix.T
     wide, tall, near, far = matrix, transposed, left, right
@@ -97,7 +96,7 @@ def spectral_norm_bound(
         if exhausted or step == most or (step % TRY_EVERY == 0 and error < 0.5):
             ritz = max(float(eigvalsh_tridiagonal(diagonal[:step], off[: step - 1])[-1]), 0.0)
             if exhausted:
-                return Bound(math.sqrt(ritz) * (1.0 + side * ROUNDING))
+                return Bound(math.sqrt(ritz) * rounded_up(matrix.shape))
             if step == most or math.sqrt(ritz) * (1.0 / math.sqrt(1.0 - error) - 1.0) <= slack:
                 break
         off[step - 1] = size

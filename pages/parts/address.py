@@ -13,21 +13,11 @@ from typing import Any
 import streamlit as st
 
 from obmc.errors import check_choice
-from obmc.limits import Range
+from obmc.limits import Range, written
 
 _NOTES, _SEEN = "_notes", "_seen"
 # What a note quotes of a text, and how many notes a page shows.
 _QUOTED, MOST_NOTES = 40, 8
-
-
-def written(value: Any) -> str:
-    """A value as an address has it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        short = f"{value:g}"
-        return short if float(short) == value else repr(value)
-    return str(value)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
+from obmc.experiments import MEASURES
 from obmc.plan import Plan
-from obmc.reading import FORMS, is_share
 from obmc.summary import Chart
 from obmc.views import CurveView
 from pages.parts import charts, controls, sweeps, taking
@@ -76,7 +76,7 @@ def numbers_of(chart: Chart, first: tuple[str, str] | None = None) -> pd.DataFra
 
 def columns_of(metric: str, across: str = "Ratio") -> dict[str, object]:
     """How the columns of a table of means are written; ``across``: what the ratio is called."""
-    number = "percent" if is_share(metric) else f"%{FORMS[metric]}"
+    number = "percent" if MEASURES[metric].is_share else f"%{MEASURES[metric].form}"
     return {
         "series": "Curve",
         "epsilon": st.column_config.NumberColumn("Epsilon", format="%g"),

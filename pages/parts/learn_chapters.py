@@ -259,8 +259,8 @@ CLAIMS = (
     Claim(
         "OutP, the matrix",
         "Laplace noise of scale $2\\alpha/\\varepsilon$ on every entry keeps epsilon.",
-        "False: it takes the range of one entry for the sensitivity of all. In the worst case, the bridge, the true "
-        "epsilon is {bridge:.0f} times the claimed one at 20 x 20.",
+        "False: it takes the range of one entry for the sensitivity of all. On the bridge, data made to show it, the "
+        "true epsilon is {bridge:.0f} times the claimed one at 20 x 20.",
         "False",
         "outp-bridge",
     ),
@@ -310,8 +310,9 @@ def claims() -> None:
 def beyond() -> None:
     st.header("InP+: more from the same noised bits")
     st.markdown(
-        "Any private view of one bit is a post-processing of randomised response: no mechanism here tells more about a "
-        "rating at the same epsilon. So take InP's noised bits, and use them better. All of it is free:"
+        "Any private view of one bit is a post-processing of randomised response: no mechanism whose whole output "
+        "keeps epsilon, with delta = 0, tells more about a rating. So take InP's noised bits, and use them better. All "
+        "of it is free:"
     )
     st.markdown(
         "1. **Effects of users and items.** Some people like most films, and some films are liked by most people. Such "

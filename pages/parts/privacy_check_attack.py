@@ -9,7 +9,7 @@ import streamlit as st
 from obmc import plots, plots_privacy
 from obmc.checks import Check, Found, verdict
 from obmc.privacy.audit import Audit
-from obmc.privacy.guarantee import number
+from obmc.privacy.guarantee import level, number
 from pages.parts import charts, guarantee_card, privacy_check_runs
 
 
@@ -127,6 +127,6 @@ def _alt_roc(audit: Audit) -> str:
     (false, true), (at_most, at_least) = audit.operating_point()
     return (
         f"ROC curve of the attacker. The chosen event happens in {true:.1%} of the runs of the world it speaks for and "
-        f"in {false:.1%} of the other's; bounded: at least {at_least:.1%} and at most {at_most:.1%}. Claimed epsilon "
-        f"{number(audit.claimed)}, shown at least {number(audit.lower_bound)}."
+        f"in {false:.1%} of the other's; bounded: at least {at_least:.1%} and at most {at_most:.1%}. Claimed: "
+        f"{level(audit.claimed, audit.delta)}; shown: epsilon at least {number(audit.lower_bound)}."
     )

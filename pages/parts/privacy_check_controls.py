@@ -11,7 +11,7 @@ from dataclasses import replace
 import streamlit as st
 
 from obmc import limits
-from obmc.checks import ABOUT_INSTANCES, INSTANCES, PRESETS, RUNS, Check, Preset, find_preset
+from obmc.checks import ABOUT_INSTANCES, INSTANCES, PRESETS, RUNS, AttackPreset, Check, find_attack
 from obmc.experiments.mechanisms import MechanismSpec
 from obmc.offers import CALIBRATION_TITLES, NOISE_TITLES, OFFERS, Offer, has_sigma
 from obmc.privacy.audit import STATISTICS
@@ -67,7 +67,7 @@ def take_address() -> None:
     st.session_state[VIEW.key] = ATTACK if view is None else view
 
 
-def apply(preset: Preset) -> None:
+def apply(preset: AttackPreset) -> None:
     """Set all controls to a preset."""
     check = preset.check
     offer = _offer_of(check.mechanism)
@@ -93,7 +93,7 @@ def _offer_of(spec: MechanismSpec) -> Offer:
     return next(offer for offer in _OFFERS.values() if (offer.name, offer.options) == (spec.name, spec.options))
 
 
-def presets(chosen: Callable[[Preset], None]) -> None:
+def presets(chosen: Callable[[AttackPreset], None]) -> None:
     """The presets as a list of buttons that opens."""
     with st.popover("Presets", icon=":material/bolt:"):
         for preset in PRESETS.values():
@@ -220,6 +220,6 @@ def _number(control: Control, help: str) -> float:
 
 def about(check: Check) -> None:
     """What to look for, where the controls are at a preset."""
-    preset = find_preset(check)
+    preset = find_attack(check)
     if preset is not None:
         st.info(f"**{preset.title}.** {preset.about}", icon=":material/lightbulb:")

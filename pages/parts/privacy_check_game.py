@@ -11,7 +11,7 @@ from obmc.checks import Check
 from obmc.experiments.jobs import BusyError
 from obmc.game import Deal, Score, deal, play
 from obmc.privacy.audit import success_ceiling
-from obmc.privacy.guarantee import number
+from obmc.privacy.guarantee import level
 from pages.parts import charts, waiting
 
 ROUNDS = 200
@@ -43,7 +43,7 @@ def show(check: Check) -> None:
         "A fair coin, tossed afresh each round, decides whether one rating is **+1** or **−1**. The mechanism runs, "
         "and you see what it lets out. Which was it? You may know everything else."
         + (
-            f" Under epsilon = {number(promise.claimed)} nobody is right in more than "
+            f" Under {level(promise.claimed, promise.delta)} nobody is right in more than "
             f"**{success_ceiling(promise.claimed, promise.delta):.1%}** of all rounds, whatever they know and try."
             if math.isfinite(promise.claimed)
             else " Nothing is promised here."

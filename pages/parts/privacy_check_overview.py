@@ -9,13 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from obmc import plots_privacy
-from obmc.checks import PRESETS, Preset
+from obmc.checks import PRESETS, AttackPreset
 from obmc.privacy.guarantee import number
 from pages.parts import charts, privacy_check_runs
 from pages.parts.privacy_check_runs import Watched
 
 
-def show(open_preset: Callable[[Preset], None]) -> None:
+def show(open_preset: Callable[[AttackPreset], None]) -> None:
     """All presets side by side."""
     st.markdown(
         "Every mechanism attacked at a small epsilon: what was asked for, what is exactly true where there is a "
@@ -62,9 +62,7 @@ def _live() -> None:
 def _draw(watched: dict[str, Watched]) -> None:
     rungs = [_rung(PRESETS[key], found) for key, found in watched.items()]
     done = [rung for rung in rungs if not math.isnan(rung.audited)]
-    said = "; ".join(
-        f"{rung.label}: asked {number(rung.nominal)}, audited at least {number(rung.audited)}" for rung in done
-    )
+    said = "; ".join(f"{rung.label}: asked {rung.asked}, audited at least {number(rung.audited)}" for rung in done)
     charts.show(plots_privacy.ladder(rungs), "ladder", f"Epsilons side by side. {said or 'No audit is done yet'}.")
     st.caption(
         f"Epsilon on a logarithmic axis. Each bound holds with 95 % confidence for all {len(PRESETS)} audits together, "
@@ -77,14 +75,14 @@ def _draw(watched: dict[str, Watched]) -> None:
             st.error(f"{PRESETS[key].title}: {found.error}")
 
 
-def _rung(preset: Preset, watched: Watched) -> plots_privacy.Rung:
+def _rung(preset: AttackPreset, watched: Watched) -> plots_privacy.Rung:
     check, joint = preset.check, None if watched.found is None else watched.found.joint
     if joint is None:
         nominal = check.epsilon if check.mechanism.is_private else math.inf
         return plots_privacy.Rung(preset.short, nominal, math.nan, math.nan)
     exact, at_least = joint.exact, math.isnan(joint.exact)
     return plots_privacy.Rung(
-        preset.short, joint.claimed, joint.at_least if at_least else exact, joint.lower_bound, at_least
+        preset.short, joint.claimed, joint.at_least if at_least else exact, joint.lower_bound, at_least, joint.delta
     )
 
 
@@ -103,7 +101,7 @@ def _table(watched: dict[str, Watched]) -> pd.DataFrame:
         rows.append(
             {
                 "Mechanism": PRESETS[key].short,
-                "Asked for": number(rung.nominal),
+                "Asked for": rung.asked,
                 "Exact": ""
                 if joint is None
                 else f"at least {exact}"

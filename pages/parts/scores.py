@@ -8,7 +8,6 @@ from obmc.offers import Offer
 from obmc.single import Problem, Run
 
 HEADINGS = {"are": "Average relative error", "sign_accuracy": "Sign accuracy on the test set"}
-FORMS = {"are": ".3f", "sign_accuracy": ".1%"}
 
 
 def show(offer: Offer, problem: Problem, run: Run, clear: float) -> None:
@@ -20,14 +19,15 @@ def show(offer: Offer, problem: Problem, run: Run, clear: float) -> None:
         cells = {offer.label: run.score, **cells}
     grid = st.grid(3, min_column_width=90)
     for label, value in cells.items():
-        grid.metric(label, format(value, FORMS[name]))
+        grid.metric(label, format(value, problem.measure.form))
     st.caption(_reading(problem, run.score))
 
 
 def _reading(problem: Problem, score: float) -> str:
     if problem.truth is not None:
         base = "The squared error in parts of the truth's own size: 0 is perfect, and a matrix of zeros scores 1."
-        return f"{base} This estimate is {'worse than zeros' if score > problem.baseline else 'better than zeros'}."
+        compared = "better" if score < problem.baseline else "worse" if score > problem.baseline else "no better"
+        return f"{base} This estimate is {compared} than zeros."
     assert problem.test is not None
     better = "more" if score > problem.baseline else "not more"
     return (

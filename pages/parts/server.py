@@ -1,4 +1,4 @@
-"""What the dashboard's server does besides the pages: it hands out plotly.js, and knows a browser again."""
+"""What a browser gets of the server besides the pages: plotly.js, and the cookie by which it is known again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the dashboard adds to Streamlit's server: protective headers, a log without data, workers that end with it.
+"""How the server is run: protective headers, a log without data, workers that start and end with it.
 
 The launcher hands these to ``st.App``; no page uses them.
 """

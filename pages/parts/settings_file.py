@@ -51,7 +51,7 @@ def _values() -> dict[str, Any]:
 def _told(control: Control, value: Any) -> Any:
     """A number or a switch as such; as the address writes it where that says more."""
     text = control.form(value)
-    return value if text == address.written(value) else text
+    return value if text == limits.written(value) else text
 
 
 # In -------------------------------------------------------------------------------------------------------------------

@@ -8,24 +8,20 @@ import streamlit as st
 
 from obmc import plots, summary
 from obmc.errors import RatingsError
-from obmc.experiments import MEASURES, InMemory, Sweep
+from obmc.experiments import MEASURES
 from obmc.experiments.jobs import BusyError, describe
-from obmc.experiments.mechanisms import MAJORITY, MechanismSpec
+from obmc.explore import EPSILONS, explore
 from obmc.offers import OFFERS
-from obmc.plan import REAL_METRICS, curves_of, key_of
+from obmc.plan import REAL_METRICS
 from obmc.privacy.guarantee import PRIVATE_VIEW
-from obmc.reading import FORMS, is_share
-from obmc.release import solver_for
 from pages.parts import charts, controls, curve_chart
 from pages.parts.background import runner, visitor
 from pages.parts.sweeps import REFRESH_SECONDS
 from pages.parts.your_ratings_reading import PREFIX, Held
 from pages.parts.your_ratings_threshold import Chosen
 
-_LINES = ("clear", "clear-effects")
 _OFFERED = {offer.label: offer for offer in OFFERS.values() if offer.private}
 _DEFAULT = [OFFERS[key].label for key in ("inp", "objp", "grap", "outp", "inp+")]
-_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 @dataclass(frozen=True)
@@ -34,6 +30,7 @@ class _Explored:
 
     key: str
     what: str
+    solver: str
     labels: dict[tuple[str, str, str], str]
 
 
@@ -87,39 +84,24 @@ def show(held: Held, chosen: Chosen) -> None:
 
 
 def _start(held: Held, chosen: Chosen, names: list[str], share: float, draws: int, what: str) -> None:
-    table, setting = held.result.table, controls.current()
     try:
-        test, train = table.binarize(chosen.threshold).split(share, setting.seed)
-        curves = curves_of([_OFFERED[name] for name in names], (controls.calibration(),))
-        lines = curves_of([OFFERS[key] for key in _LINES], (controls.calibration(),))
-        solver = solver_for(train.shape)
-        if solver == "factored":
-            st.caption("The matrix is too large to be solved densely: the factored solver is used.")
-            curves = tuple(curve for curve in curves if not dict(curve.spec.options).get("postprocess"))
-        sweep = Sweep(
-            dataset=InMemory(train, test, name="your ratings"),
-            mechanisms=[*(curve.spec for curve in (*lines, *curves)), MechanismSpec(MAJORITY)],
-            epsilons=_EPSILONS,
-            link=setting.noise,
-            sigma=setting.sigma,
-            alpha=setting.alpha,
-            rank=setting.rank,
-            tau_multiple=setting.radius,
-            repetitions=draws,
-            seed=setting.seed,
-            metrics=REAL_METRICS,
-            solver=solver,
-            tol=1e-3,
+        found = explore(
+            held.result.table,
+            chosen.threshold,
+            controls.current(),
+            [_OFFERED[name] for name in names],
+            controls.calibration(),
+            share,
+            draws,
         )
         if held.explored is not None:
             runner().leave(held.explored.key, visitor())
-        key = runner().submit(sweep, visitor())
+        key = runner().submit(found.sweep, visitor())
     except (BusyError, RatingsError, ValueError) as error:
         st.error(controls.as_text(str(error)))
         return
-    labels = {key_of(curve.spec): curve.label for curve in (*lines, *curves)}
-    labels[key_of(MechanismSpec(MAJORITY))] = summary.MAJORITY_LABEL
-    held.explored = _Explored(key, what, labels)
+    solver = "The matrix is too large to be solved densely: the factored solver is used." if found.is_large else ""
+    held.explored = _Explored(key, what, solver, found.labels)
     st.rerun()
 
 
@@ -153,16 +135,18 @@ def _part(explored: _Explored, live: bool) -> None:
             st.info("The first points are on their way.")
         return
     chart = summary.chart_of(mine, lambda *key: explored.labels.get(key, ""))
-    form = FORMS[metric]
+    form = MEASURES[metric].form
     figure = plots.curves(
         chart.curves,
         x="epsilon",
         titles=("Epsilon", MEASURES[metric].label),
         levels=plots.Level.all_of(chart.levels),
-        percent=is_share(metric),
-        stops=_EPSILONS,
+        percent=MEASURES[metric].is_share,
+        stops=EPSILONS,
         scale=controls.scale(),
     )
     charts.show(figure, f"{PREFIX}chart", summary.describe(chart, form))
     st.caption(f"Not private. Means over draws of the noise on one split, with 95 % intervals. {explored.what}")
+    if explored.solver:
+        st.caption(explored.solver)
     charts.show_numbers(curve_chart.numbers_of(chart), f"{PREFIX}numbers", curve_chart.columns_of(metric))

@@ -43,7 +43,7 @@ class Held:
     call: Call | None = None
     since: float = 0.0
     result: Upload | None = None
-    releases: list[ReleasedRatings] = field(default_factory=list)
+    releases: list[tuple[RatingsTable, ReleasedRatings]] = field(default_factory=list)
     pending: Any = None
     explored: Any = None
 
@@ -162,13 +162,11 @@ def ledger(held: Held) -> Ledger:
     ledgers = st.session_state.setdefault(_LEDGERS, {})
     key = hashlib.sha256(held.data).hexdigest()
     counts = held.result.table.ratings_per_user
-    known: Ledger | None = ledgers.get(key)
-    if known is None:
-        known = Ledger("uploaded ratings", counts)
-    elif known.to_dict()["ratings_per_user"] != sorted(counts[counts > 0].tolist()):
-        # Read in another way: what was spent stays spent, on the persons as they are now.
-        known = Ledger.from_dict({**known.to_dict(), "ratings_per_user": counts.tolist()})
-    ledgers[key] = known
+    if key not in ledgers:
+        ledgers[key] = Ledger("uploaded ratings", counts)
+    known: Ledger = ledgers[key]
+    if not known.is_of(counts):
+        known.recount(counts)
     return known
 
 

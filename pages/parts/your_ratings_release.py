@@ -13,11 +13,12 @@ from obmc import limits
 from obmc.constraints import ConstraintSet
 from obmc.datasets.ratings_table import RatingsTable
 from obmc.errors import RatingsError, ReleaseFailed
+from obmc.experiments import NoWorkerError
 from obmc.experiments.jobs import BusyError, Call, duration
 from obmc.links import LINKS
 from obmc.offers import noise_text
 from obmc.privacy import BudgetExceeded, Guarantee, Ledger
-from obmc.privacy.guarantee import number
+from obmc.privacy.guarantee import level, number
 from obmc.privacy.ledger import UNSPENT, Entry
 from obmc.release import (
     FILE_FORMATS,
@@ -70,7 +71,7 @@ def show(held: Held, chosen: Chosen) -> None:
     elif plan is not None and guarantee is not None:
         _button(held, plan, guarantee, book)
     _spent(book)
-    for place, made in reversed(list(enumerate(held.releases))):
+    for place, (_, made) in reversed(list(enumerate(held.releases))):
         _downloads(place, made)
 
 
@@ -122,8 +123,8 @@ def _plan(table: RatingsTable, chosen: Chosen) -> ReleasePlan | None:
                 return None
             entries = find_pairs(text, table.users, table.items)
         mechanism = form.build(float(epsilon), None if delta is None else float(delta), entries)
-        paper = ConstraintSet.for_rank((table.n_users, table.n_items), setting.rank, setting.alpha)
-        cset = ConstraintSet(setting.radius * paper.tau, setting.alpha)
+        shape = (table.n_users, table.n_items)
+        cset = ConstraintSet.for_rank(shape, setting.rank, setting.alpha, setting.radius)
         link = LINKS[setting.noise](setting.sigma)
         return ReleasePlan(mechanism, link, cset, chosen.threshold, chosen.scale)
     except (RatingsError, ValueError) as error:
@@ -143,7 +144,7 @@ def _guarantee(table: RatingsTable, plan: ReleasePlan) -> Guarantee | None:
 
 
 def _button(held: Held, plan: ReleasePlan, guarantee: Guarantee, book: Ledger) -> None:
-    if any(made.plan == plan for made in held.releases):
+    if any(table.has_same_ratings(held.result.table) and made.plan == plan for table, made in held.releases):
         st.info("Released already with these settings: the files are below, at no further cost.")
         return
     try:
@@ -151,9 +152,7 @@ def _button(held: Held, plan: ReleasePlan, guarantee: Guarantee, book: Ledger) -
     except BudgetExceeded as error:
         st.error(controls.as_text(f"Refused. {error}"))
         return
-    price = f"epsilon = {number(guarantee.total_epsilon)}"
-    if guarantee.delta > 0.0:
-        price += f", delta = {number(guarantee.delta)}"
+    price = level(guarantee.total_epsilon, guarantee.delta)
     if not st.button(f"Release, and spend {price}", type="primary", key="release", icon=":material/lock:"):
         return
     table = held.result.table
@@ -181,11 +180,11 @@ def _look(held: Held, book: Ledger) -> None:
     except ReleaseFailed as error:
         st.error(controls.as_text(str(error)))
         return
-    except UNSPENT as error:
+    except (UNSPENT, NoWorkerError) as error:
         book.take_back(pending.entry)
         st.error(controls.as_text(f"Nothing was released, and nothing is spent: {error}"))
         return
-    except RuntimeError as error:
+    except (RuntimeError, OSError, MemoryError) as error:
         # A worker that ended, say, for want of memory: how much a solver needs may depend on the ratings.
         st.error(
             controls.as_text(
@@ -193,7 +192,7 @@ def _look(held: Held, book: Ledger) -> None:
             )
         )
         return
-    held.releases.append(ReleasedRatings.of(pending.table, pending.plan, release, book))
+    held.releases.append((pending.table, ReleasedRatings.of(pending.table, pending.plan, release, book)))
 
 
 def _poll(held: Held) -> None:
@@ -213,6 +212,12 @@ def _poll(held: Held) -> None:
 
 def _budgets(book: Ledger) -> None:
     with st.expander("Budget"):
+        if book.entries:
+            st.markdown(
+                f"Fixed before the first release: epsilon = {number(book.epsilon_budget or 0.0)}, delta = "
+                f"{number(book.delta_budget or 0.0)} for this file in all."
+            )
+            return
         left, right = st.columns(2)
         epsilon = left.number_input(
             "Epsilon to spend on this file in all",
@@ -222,7 +227,7 @@ def _budgets(book: Ledger) -> None:
             format="%g",
             key=f"{PREFIX}budget",
             persist_state="session",
-            help="Fix it before the first release. A release that does not fit is refused.",
+            help="It is fixed with the first release. A release that does not fit is refused.",
         )
         delta = right.number_input(
             "Delta to spend in all",
@@ -233,7 +238,7 @@ def _budgets(book: Ledger) -> None:
             key=f"{PREFIX}delta-budget",
             persist_state="session",
         )
-    book.epsilon_budget, book.delta_budget = float(epsilon), float(delta)
+        book.set_budget(epsilon=float(epsilon), delta=float(delta))
 
 
 def _spent(book: Ledger) -> None:

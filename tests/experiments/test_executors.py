@@ -30,6 +30,7 @@ from worker_tasks import (
 
 from obmc.experiments.executors import (
     LocalExecutor,
+    NoWorkerError,
     StoppedError,
     UnreachableError,
     WorkerDiedError,
@@ -170,7 +171,7 @@ def test_a_worker_that_cannot_be_started_is_said_to_whoever_waits(monkeypatch: p
     with LocalExecutor(1) as executor:
         with monkeypatch.context() as patch:
             patch.setattr(subprocess, "Popen", refuse)
-            with pytest.raises(WorkerDiedError, match=r"can be started \(Resource temporarily unavailable\)"):
+            with pytest.raises(NoWorkerError, match=r"can be started \(Resource temporarily unavailable\)"):
                 executor.submit(pow, 2, 3).result(60)
         assert executor.submit(pow, 2, 3).result(60) == 8
 

@@ -6,7 +6,10 @@ import time
 
 import pytest
 
+from obmc.errors import ReleaseFailed
+from obmc.experiments import NoWorkerError, WorkerDiedError, WorkersGoneError
 from obmc.links import LINKS, Gaussian
+from pages.parts import your_ratings_release
 
 PAGE = "your_ratings.py"
 SMALL = "user,item,rating\n" + "".join(f"ann{u},tea {i},{1 + (u * i + u) % 5}\n" for u in range(14) for i in range(9))
@@ -93,7 +96,7 @@ def test_a_release_is_made_booked_and_kept(ready):
     assert "together epsilon = 2 for one rating's sign" in texts(ready.markdown)
     assert "Released already" in texts(ready.info)
     held = ready.session_state["_your_ratings"]
-    assert not held.releases[0].release.simulated
+    assert not held.releases[0][1].release.simulated
     ready.switch_page("learn.py").run()
     ready.switch_page(PAGE).run()
     settled(ready)
@@ -110,13 +113,62 @@ def test_a_release_is_made_with_the_link_that_the_page_names(open_page, monkeypa
     assert "Gaussian noise, sigma 0.5" in texts(at.caption)
     at.button(key="release").click().run()
     settled(at)
-    assert at.session_state["_your_ratings"].releases[0].plan.link == Gaussian(1.0)
+    assert at.session_state["_your_ratings"].releases[0][1].plan.link == Gaussian(1.0)
 
 
 def test_the_budget_refuses_more(ready):
     ready.number_input(key="yr-budget").set_value(1.5).run()
     assert "at most the 1.5 that is left of the budget of 1.5" in texts(ready.error)
     assert not any(button.key == "release" for button in ready.button)
+
+
+def test_the_budget_is_fixed_with_the_first_release(ready):
+    ready.number_input(key="yr-budget").set_value(2.5).run()
+    ready.button(key="release").click().run()
+    settled(ready)
+    assert not any(box.key == "yr-budget" for box in ready.number_input)
+    assert "Fixed before the first release: epsilon = 2.5, delta = 0.0001" in texts(ready.markdown)
+    ready.number_input(key="yr-epsilon").set_value(3.0).run()
+    assert "at most the 0.5 that is left of the budget of 2.5" in texts(ready.error)
+
+
+def test_ratings_that_are_read_in_another_way_are_released_anew(at):
+    paste(at, SMALL + "ann0,tea 0,5\n")
+    at.selectbox(key="yr-scale").set_value("1 to 5").run()
+    settled(at).button(key="release").click().run()
+    settled(at)
+    assert "Released already" in texts(at.info)
+    held = at.session_state["_your_ratings"]
+    held.read({"duplicates": "first"})
+    settled(at.run())
+    assert "Released already" not in texts(at.info)
+    assert any(button.key == "release" for button in at.button)
+    held.read({})
+    settled(at.run())
+    assert "Released already" in texts(at.info)
+
+
+@pytest.mark.parametrize(
+    ("error", "spent", "said"),
+    [
+        (WorkerDiedError("a worker process ended by SIGKILL."), 2.0, "it counts as a release"),
+        (WorkersGoneError("the workers are gone."), 2.0, "it counts as a release"),
+        (ReleaseFailed("the gap was not reached."), 2.0, "the gap was not reached."),
+        (NoWorkerError("no worker process can be started."), 0.0, "nothing is spent"),
+        (ValueError("alpha must be smaller."), 0.0, "nothing is spent"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
+)
+def test_a_release_that_fails_is_spent_unless_the_ratings_were_not_looked_at(ready, monkeypatch, error, spent, said):
+    def fails(table, plan):
+        raise error
+
+    monkeypatch.setattr(your_ratings_release, "draw", fails)
+    ready.button(key="release").click().run()
+    settled(ready)
+    assert said in texts(ready.error)
+    (book,) = ready.session_state["_your_ledgers"].values()
+    assert book.epsilon == spent
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,20 @@ def test_the_completed_matrix_is_read_at_the_flipped_entry(pair):
 
 
 def test_without_noise_a_flip_is_seen_for_certain_unless_it_moves_nothing(pair, monkeypatch):
-    assert attacks._attack_clear(pair, LOGISTIC, CSET, SolverOptions()).exact == math.inf
+    clear = obmc.Clear()
+    assert attacks.attack_on(clear, pair, LOGISTIC, CSET, SolverOptions(), "transcript").exact == math.inf
     same = obmc.complete(pair.given, LOGISTIC, CSET)
-    monkeypatch.setattr(attacks, "complete", lambda *_, **__: same)
-    assert attacks._attack_clear(pair, LOGISTIC, CSET, SolverOptions()).exact == 0.0
+    monkeypatch.setattr(obmc.Clear, "_complete", lambda *_: same)
+    assert attacks.attack_on(clear, pair, LOGISTIC, CSET, SolverOptions(), "transcript").exact == 0.0
+
+
+def test_an_estimate_with_effects_is_attacked_as_it_is(pair):
+    effects = obmc.Clear(effects=True)
+    attack = attacks.attack_on(effects, pair, LOGISTIC, CSET, SolverOptions(), "transcript")
+    matrices = [effects.release(pair.world(world), LOGISTIC, CSET).completion.matrix for world in (0, 1)]
+    direction = matrices[1] - matrices[0]
+    assert attack.score(0, noise_from(0)) == pytest.approx(float(np.vdot(matrices[0], direction)))
+    assert attack.score(0, noise_from(0)) < attack.score(1, noise_from(0))
 
 
 @pytest.mark.parametrize("link", [LOGISTIC, GAUSSIAN], ids=["logistic", "gaussian"])

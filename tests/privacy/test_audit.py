@@ -220,6 +220,13 @@ class TestProcedure:
             assert abs(false[1] - p) <= found.roc_margin
             assert abs(true[1] - (1 - p)) <= found.roc_margin
         assert found.roc_margin == pytest.approx(math.sqrt(math.log(80.0) / 600.0))
+        joint = run(obmc.InputPerturbation(epsilon=1.0), small, runs=400, comparisons=5)
+        assert joint.roc_margin == pytest.approx(math.sqrt(math.log(400.0) / 600.0))
+
+    def test_the_verdict_names_a_delta(self, small):
+        with_delta = run(obmc.GradientPerturbation(epsilon=1.0, delta=1e-5), small, runs=100)
+        assert "epsilon = 1, delta = 0.00001 that was asked for" in with_delta.verdict
+        assert "epsilon = 1 that was asked for" in run(obmc.InputPerturbation(epsilon=1.0), small, runs=100).verdict
 
     def test_the_point_that_proves_the_bound(self, small):
         found = run(obmc.OutputPerturbation(epsilon=4.0), small, entry=(int(small.rows[0]), int(small.cols[0])))

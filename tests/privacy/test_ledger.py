@@ -79,19 +79,49 @@ class TestBooking:
         assert drawn == []
         assert book.epsilon == 0.0
 
-    @pytest.mark.parametrize("error", [ValueError, OSError])
+    @pytest.mark.parametrize("error", [ValueError, UnicodeError])
     def test_a_draw_that_is_refused_costs_nothing(self, error):
         book = ledger()
         with pytest.raises(error):
             book.spend(guarantee(), lambda: (_ for _ in ()).throw(error("no")))
         assert book.entries == ()
 
-    @pytest.mark.parametrize("error", [RuntimeError, MemoryError, ReleaseFailed, ZeroDivisionError])
+    @pytest.mark.parametrize("error", [RuntimeError, MemoryError, OSError, ReleaseFailed, ZeroDivisionError])
     def test_a_draw_that_fails_may_have_said_something_and_costs_what_it_would_have(self, error):
         book = ledger()
         with pytest.raises(error):
             book.spend(guarantee(), lambda: (_ for _ in ()).throw(error("no")))
         assert book.epsilon == guarantee().epsilon
+
+    def test_a_budget_is_fixed_with_the_first_release(self):
+        book = ledger()
+        book.set_budget(epsilon=2.0, delta=1e-5)
+        book.set_budget(epsilon=3.0)
+        assert (book.epsilon_budget, book.delta_budget) == (3.0, 1e-5)
+        book.book(guarantee(2.0))
+        with pytest.raises(ValueError, match=r"^epsilon_budget must be at most the 3 of the first release, got 50"):
+            book.set_budget(epsilon=50.0)
+        with pytest.raises(ValueError, match=r"^delta_budget must be at most the 0.00001 of the first release"):
+            book.set_budget(epsilon=2.5, delta=1e-4)
+        assert book.epsilon_budget == 3.0
+        book.set_budget(epsilon=2.5)
+        assert book.epsilon_left == 0.5
+
+    def test_a_budget_may_come_after_the_first_release(self):
+        book = ledger()
+        book.book(guarantee(2.0))
+        book.set_budget(epsilon=1.0)
+        with pytest.raises(BudgetExceeded):
+            book.check(guarantee(0.1))
+
+    def test_what_was_spent_stays_spent_when_the_ratings_are_read_in_another_way(self):
+        book = ledger()
+        entry = book.book(guarantee(2.0))
+        assert not book.is_of([5, 0, 3]) and book.is_of(list(reversed(book.to_dict()["ratings_per_user"])))
+        book.recount([5, 0, 3])
+        assert book.is_of([3, 5]) and book.largest_ratings == 5 and book.epsilon == 2.0
+        book.take_back(entry)
+        assert book.epsilon == 0.0
 
     def test_two_thresholds_of_one_table_add_up(self):
         table = obmc.Observations([0, 0, 1], [0, 1, 1], [1, -1, 1], (2, 2))

@@ -39,6 +39,20 @@ def test_the_bound_is_above_the_norm_and_within_the_slack(
             assert bound.note == "" or (lanczos and f"{FAILURE:g}" in bound.note)
 
 
+@pytest.mark.parametrize("shape", [(1, 20_000), (20, 20_000), (20_000, 20), (100, 20_000)])
+def test_long_rows_round_upwards_too(shape: tuple[int, int]) -> None:
+    """The norm of one full row is known: c sqrt(n), of which the sums of the Gram matrix round off as they grow."""
+    long = max(shape)
+    for value in (0.1, 0.3, 0.7):
+        full = np.full(long, value)
+        places = (np.zeros(long, dtype=np.int32), np.arange(long, dtype=np.int32))
+        single = sparse.csr_array((full, places if shape[1] == long else places[::-1]), shape=shape)
+        nothing = np.zeros((shape[0], 0)), np.zeros((shape[1], 0))
+        bound = spectral_norm_bound(single, *nothing)
+        assert value * math.sqrt(long) <= bound.value <= value * math.sqrt(long) * (1.0 + 1e-10)
+        assert bound.note == ""
+
+
 def test_few_steps_give_a_looser_bound_that_still_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Ritz value after few steps lies clearly below the norm; the bound made of it does not."""
     monkeypatch.setattr(spectral, "DENSE_SIDE", 0)

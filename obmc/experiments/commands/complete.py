@@ -13,10 +13,9 @@ import numpy as np
 import obmc
 from obmc import metrics
 from obmc.constraints import ConstraintSet
-from obmc.datasets.ratings_file import read_ratings
 from obmc.datasets.registry import DATA_SETS, load
 from obmc.errors import check_integer, check_number
-from obmc.experiments.commands.console import Table, check_apart, check_output
+from obmc.experiments.commands.console import Table, add_columns, check_apart, check_output, read_file
 from obmc.experiments.commands.sweep import parse_bound
 from obmc.experiments.runner import one_blas_thread
 from obmc.links import LINKS, Link
@@ -35,9 +34,7 @@ def complete(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], 
     """
     parser.add_argument("source", metavar="SOURCE", help=f"a ratings file, or one of {', '.join(DATA_SETS)}")
     file = parser.add_argument_group("of a ratings file (what is not given is found out, and said)")
-    file.add_argument("--user", metavar="COLUMN", help="name or 0-based position of the users' column")
-    file.add_argument("--item", metavar="COLUMN", help="of the items' column")
-    file.add_argument("--rating", metavar="COLUMN", help="of the ratings' column")
+    add_columns(file)
     file.add_argument("--threshold", default="mean", metavar="X", help="+1 strictly above: a number, or mean (default)")
     file.add_argument("--holdout", type=float, metavar="SHARE", help="keep this share out, and say how well it is met")
     model = parser.add_argument_group("the model")
@@ -75,10 +72,7 @@ def _read(options: argparse.Namespace) -> tuple[Observations, Observations | Non
     if options.source in DATA_SETS:
         data = load(options.source)
         return data.train, data.test, data.users["user"].tolist(), data.items["title"].tolist()
-    user, item, rating = (_column(name) for name in (options.user, options.item, options.rating))
-    ratings = read_ratings(options.source, user=user, item=item, rating=rating)
-    for note in ratings.notes:
-        print(note, file=sys.stderr)
+    ratings = read_file(options)
     try:
         threshold: float | str = float(options.threshold)
     except ValueError:
@@ -92,15 +86,9 @@ def _read(options: argparse.Namespace) -> tuple[Observations, Observations | Non
     return train, test, ratings.users, ratings.items
 
 
-def _column(given: str | None) -> str | int | None:
-    return int(given) if given is not None and given.isdecimal() else given
-
-
 def _constraints(train: Observations, options: argparse.Namespace) -> ConstraintSet:
     multiple = check_number("--tau-multiple", options.tau_multiple, low=0.0, open_low=True)
-    bound = 1.0 if options.alpha is None else options.alpha
-    paper = ConstraintSet.for_rank(train.shape, options.rank, bound)
-    return ConstraintSet(multiple * paper.tau, options.alpha)
+    return ConstraintSet.for_rank(train.shape, options.rank, options.alpha, multiple)
 
 
 def facts(done: Completion, train: Observations, test: Observations | None) -> str:
@@ -125,11 +113,7 @@ def best(
     done: Completion, train: Observations, users: Sequence[Any], items: Sequence[Any], link: Link, count: int
 ) -> Iterator[dict[str, Any]]:
     """The ``count`` best items for every user that are not in the training set, best first."""
-    order = np.argsort(train.rows, kind="stable")
-    starts = np.searchsorted(train.rows[order], np.arange(done.shape[0] + 1))
-    for user in range(done.shape[0]):
-        rated = train.cols[order[starts[user] : starts[user + 1]]]
-        chosen = done.top_n(user, count, exclude=rated)
+    for user, chosen in enumerate(done.favourites(count, train.omega)):
         entries = done.predict(np.full(len(chosen), user), chosen)
         for item, entry, chance in zip(chosen.tolist(), entries, link.probability(entries), strict=True):
             yield {"user": users[user], "item": items[item], "estimate": float(entry), "probability": float(chance)}

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 import pandas as pd
 
+from obmc.datasets import RatingsTable, read_ratings
 from obmc.experiments.executors import open_executor
 from obmc.experiments.jobs import duration
 from obmc.experiments.outcomes import OutcomeStore, StoreWarning
@@ -25,6 +26,25 @@ from obmc.experiments.sweep import FIELDS, Row, Sweep
 
 FORMATS = (".csv", ".parquet")
 _BAR = 30
+
+
+def add_columns(group: argparse._ArgumentGroup) -> None:
+    """The options for which columns of a ratings file are which, as ``read_file`` takes them."""
+    group.add_argument("--user", metavar="COLUMN", help="name or 0-based position of the users' column")
+    group.add_argument("--item", metavar="COLUMN", help="of the items' column")
+    group.add_argument("--rating", metavar="COLUMN", help="of the ratings' column")
+
+
+def read_file(options: argparse.Namespace) -> RatingsTable:
+    """The ratings file ``options.source``; what was changed or guessed goes to standard error."""
+    user, item, rating = (
+        int(name) if name is not None and name.isdecimal() else name
+        for name in (options.user, options.item, options.rating)
+    )
+    table = read_ratings(options.source, user=user, item=item, rating=rating)
+    for note in table.notes:
+        print(note, file=sys.stderr)
+    return table
 
 
 def add_computing_options(parser: argparse.ArgumentParser) -> None:

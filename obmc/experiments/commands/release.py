@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import shutil
 import sys
@@ -14,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from obmc.constraints import ConstraintSet
-from obmc.datasets.ratings_file import read_ratings
 from obmc.datasets.ratings_table import RatingsTable
 from obmc.errors import RatingsError, check_integer, check_number
-from obmc.experiments.commands.console import check_apart, check_folder, in_place
+from obmc.experiments.commands.console import add_columns, check_apart, check_folder, in_place, read_file
 from obmc.experiments.commands.sweep import parse_mechanism
 from obmc.experiments.mechanisms import MAJORITY, MechanismSpec
 from obmc.experiments.runner import one_blas_thread
 from obmc.links import LINKS
-from obmc.privacy.guarantee import Guarantee, number
+from obmc.privacy.guarantee import Guarantee
 from obmc.privacy.ledger import Ledger
 from obmc.release import (
     ALONE,
@@ -56,9 +54,7 @@ def release(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], N
     )
     parser.add_argument("--entries", metavar="FILE", help="OutP: a user's id, a comma and an item's id in each line")
     file = parser.add_argument_group("of the file (what is not given is found out, and said)")
-    file.add_argument("--user", metavar="COLUMN", help="name or 0-based position of the users' column")
-    file.add_argument("--item", metavar="COLUMN", help="of the items' column")
-    file.add_argument("--rating", metavar="COLUMN", help="of the ratings' column")
+    add_columns(file)
     signs = parser.add_argument_group("what counts as +1 (one of the two, fixed without looking at the ratings)")
     signs.add_argument("--scale", type=float, nargs=2, metavar=("LOW", "HIGH"), help="its midpoint is the threshold")
     signs.add_argument("--threshold", metavar="X", help="+1 strictly above this number")
@@ -70,7 +66,8 @@ def release(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], N
     model.add_argument("--tau-multiple", type=float, default=1.0, metavar="X", help="in units of tau (default: 1)")
     spent = parser.add_argument_group("what has been spent")
     spent.add_argument("--ledger", metavar="FILE.json", help="all releases of these ratings, read and added to")
-    spent.add_argument("--budget", type=float, metavar="X", help="the most epsilon in all; a first ledger keeps it")
+    kept = "the most epsilon in all; a ledger keeps it, and lets it fall only"
+    spent.add_argument("--budget", type=float, metavar="X", help=kept)
     spent.add_argument("--delta-budget", type=float, metavar="X", help="the most delta in all")
     out = parser.add_argument_group("what to write")
     out.add_argument("--what", default="top", choices=OUTPUTS, help="the best items of every user, or all pairs")
@@ -83,7 +80,7 @@ def release(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], N
         check_apart(source=options.source, entries=options.entries, ledger=options.ledger, output=options.output)
         check_integer("--top", options.top, low=1)
         threshold, scale = _threshold(options)
-        table = _read(options)
+        table = read_file(options)
         plan = _plan(options, table, threshold, scale)
         guarantee = plan.check((table.n_users, table.n_items))
         if options.ledger is not None:
@@ -182,17 +179,6 @@ def _threshold(options: argparse.Namespace) -> tuple[float, tuple[float, float] 
     return check_threshold(given), None
 
 
-def _read(options: argparse.Namespace) -> RatingsTable:
-    user, item, rating = (
-        int(name) if name is not None and name.isdecimal() else name
-        for name in (options.user, options.item, options.rating)
-    )
-    table = read_ratings(options.source, user=user, item=item, rating=rating)
-    for note in table.notes:
-        print(note, file=sys.stderr)
-    return table
-
-
 def _plan(
     options: argparse.Namespace, table: RatingsTable, threshold: float, scale: tuple[float, float] | None
 ) -> ReleasePlan:
@@ -208,10 +194,10 @@ def _plan(
         raise ReleaseRefused("Majority: It may not be released: it is the share of +1 itself, without noise.")
     multiple = check_number("--tau-multiple", options.tau_multiple, low=0.0, open_low=True)
     alpha = check_number("--alpha", options.alpha, low=0.0, open_low=True)
-    paper = ConstraintSet.for_rank((table.n_users, table.n_items), options.rank, alpha)
+    cset = ConstraintSet.for_rank((table.n_users, table.n_items), options.rank, alpha, multiple)
     link = LINKS[options.link](options.sigma)
     epsilon = check_number("--epsilon", options.epsilon, low=0.0, open_low=True)
-    return ReleasePlan(spec.build(epsilon), link, ConstraintSet(multiple * paper.tau, alpha), threshold, scale)
+    return ReleasePlan(spec.build(epsilon), link, cset, threshold, scale)
 
 
 def _ledger(options: argparse.Namespace, table: RatingsTable) -> Ledger:
@@ -221,25 +207,20 @@ def _ledger(options: argparse.Namespace, table: RatingsTable) -> Ledger:
     if path is None or not path.exists():
         return Ledger(Path(options.source).name, counts, **budget)
     try:
-        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        known = Ledger.from_dict(stored)
+        known = Ledger.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (KeyError, TypeError, ValueError, RecursionError):
         raise ValueError(f"--ledger must be a file that this command wrote, and {path} is none.") from None
-    if stored["ratings_per_user"] != sorted(counts[counts > 0].tolist()):
+    if not known.is_of(counts):
         raise RatingsError(
-            f"{path} is the ledger of other ratings ({stored['table']}): their users have other numbers of ratings; "
+            f"{path} is the ledger of other ratings ({known.table}): their users have other numbers of ratings; "
             "give this file a ledger of its own."
         )
-    for name, given in budget.items():
-        kept = stored[name]
-        if given is not None and given > (math.inf if kept is None else kept):
-            raise ValueError(
-                f"--{'delta-' if name.startswith('delta') else ''}budget must be at most the {number(kept)} that the "
-                "ledger was begun with."
-            )
-        if given is not None:
-            stored[name] = given
-    return Ledger.from_dict(stored) if any(given is not None for given in budget.values()) else known
+    try:
+        known.set_budget(epsilon=options.budget, delta=options.delta_budget)
+    except ValueError as error:
+        option = "--delta-budget" if str(error).startswith("delta") else "--budget"
+        raise ValueError(f"{option} {str(error).partition(' ')[2]}") from None
+    return known
 
 
 def _write(target: Path, content: bytes) -> None:
