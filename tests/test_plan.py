@@ -96,7 +96,7 @@ def test_only_what_was_missing_is_asked_for_again_and_the_rows_keep_the_order_of
 
 
 def test_of_many_plans_with_missing_runs_the_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("obmc.plan.OPEN", PLAN.runs)
+    monkeypatch.setattr("obmc.known_rows.OPEN", PLAN.runs)
     known = KnownRows(MemoryStore())
     plans = [dataclasses.replace(PLAN, setting=Setting(size=20, ratio=0.6, seed=seed)) for seed in range(3)]
     first = [known.find(plan)[1] for plan in plans]

@@ -11,7 +11,7 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from obmc import settings
-from obmc.limits import number_text, read_number
+from obmc.limits import read_number, written
 from obmc.pins import MAX_PINS, Pin
 from obmc.single import Setting
 
@@ -27,10 +27,7 @@ values = st.one_of(
 
 def texts_of(value: Any) -> list[str]:
     several = value if isinstance(value, list) else [value]
-    return [
-        str(item).lower() if isinstance(item, bool) else item if isinstance(item, str) else number_text(item)
-        for item in several
-    ]
+    return [written(item) for item in several]
 
 
 @effort(max_examples=25, deadline=None)
@@ -50,7 +47,7 @@ def test_half_a_character_is_none():
 @effort(max_examples=25, deadline=None)
 @given(st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers()))
 def test_a_number_s_text_is_exact(value):
-    assert read_number(number_text(value)) == value
+    assert read_number(written(value)) == value
 
 
 def test_a_file_without_pins_leaves_them_alone_and_one_with_a_mark_is_read():

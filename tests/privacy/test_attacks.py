@@ -39,10 +39,16 @@ def test_without_noise_a_flip_is_seen_for_certain_unless_it_moves_nothing(pair, 
     assert attacks.attack_on(clear, pair, LOGISTIC, CSET, SolverOptions(), "transcript").exact == 0.0
 
 
-def test_an_estimate_with_effects_is_attacked_as_it_is(pair):
+def test_an_estimate_with_effects_is_attacked_as_it_is():
+    rows, cols = (place.reshape(-1) for place in np.indices((12, 10)))
+    # The first half of the users like most, the others little: effects of users explain what can be explained.
+    liked = np.random.default_rng(0).random(120) < np.where(rows < 6, 0.85, 0.15)
+    data = obmc.Observations(rows, cols, np.where(liked, 1, -1), (12, 10))
+    pair, cset = attacks.Pair(data, data.flip((2, 3)), (2, 3)), obmc.ConstraintSet.for_rank((12, 10), alpha=4.0)
     effects = obmc.Clear(effects=True)
-    attack = attacks.attack_on(effects, pair, LOGISTIC, CSET, SolverOptions(), "transcript")
-    matrices = [effects.release(pair.world(world), LOGISTIC, CSET).completion.matrix for world in (0, 1)]
+    attack = attacks.attack_on(effects, pair, LOGISTIC, cset, SolverOptions(), "transcript")
+    matrices = [effects.release(pair.world(world), LOGISTIC, cset).completion.matrix for world in (0, 1)]
+    assert not np.allclose(matrices[0], obmc.complete(data, LOGISTIC, cset).matrix, atol=0.01)
     direction = matrices[1] - matrices[0]
     assert attack.score(0, noise_from(0)) == pytest.approx(float(np.vdot(matrices[0], direction)))
     assert attack.score(0, noise_from(0)) < attack.score(1, noise_from(0))

@@ -55,7 +55,7 @@ class TestTargets:
         assert 1.5 < found.lower_bound <= 2.05
         assert found.exact == 2.0
         assert found.refutes
-        assert "more than the 1 that was asked for" in found.verdict
+        assert "more than the epsilon = 1 that was asked for" in found.verdict
 
     def test_output_perturbation_on_the_bridge(self):
         bridge = obmc.datasets.bridge(20)
