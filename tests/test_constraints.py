@@ -287,6 +287,7 @@ def test_the_intersection_of_a_large_set_is_found_through_the_block() -> None:
 
 def test_the_papers_radius() -> None:
     assert ConstraintSet.for_rank((100, 100)) == ConstraintSet(100.0, 1.0)
+    assert ConstraintSet.for_rank((100, 100), alpha=None, multiple=0.25) == ConstraintSet(25.0, None)
     assert ConstraintSet.for_rank((943, 1682), rank=3, alpha=2.0).tau == pytest.approx(2.0 * math.sqrt(3 * 943 * 1682))
     # Every matrix of that rank within the box lies in the set: equality for a matrix of one sign pattern.
     assert nuclear_norm(np.full((8, 18), -0.7)) == pytest.approx(ConstraintSet.for_rank((8, 18), 1, 0.7).tau)
@@ -310,7 +311,8 @@ def test_the_papers_radius() -> None:
         (lambda: ConstraintSet.for_rank((4, 3), rank=0), "^rank must be a whole number from 1 to 3"),
         (lambda: ConstraintSet.for_rank((4, 3), rank=1.5), "^rank must be a whole number"),
         (lambda: ConstraintSet.for_rank((4, 3), alpha=-1.0), "^alpha must be a finite number above 0"),
-        (lambda: ConstraintSet.for_rank((4, 3), alpha=None), "^alpha must be a number above 0"),
+        (lambda: ConstraintSet.for_rank((4, 3), alpha=0.0), "^alpha must be a finite number above 0"),
+        (lambda: ConstraintSet.for_rank((4, 3), multiple=0.0), "^multiple must be a finite number above 0"),
         (lambda: ConstraintSet(1.0).project(np.array([[math.nan]])), "^matrix must hold finite numbers only"),
         (lambda: ConstraintSet(1.0).project_nuclear(np.array([[math.inf]])), "^matrix must hold finite numbers only"),
         (lambda: ConstraintSet(1.0).project(np.zeros(3)), "^matrix must be an array of 2 dimensions"),

@@ -23,7 +23,7 @@ from pages.parts import background
 MAIN = Path(__file__).parents[2] / "pages" / "main.py"
 PATIENCE = 60.0
 # The figures whose numbers the tests look at, in boxes that are empty until they are opened.
-NUMBERS = ("trade-off", "observation-ratio", "heat-map", "reproduction")
+NUMBERS = ("trade-off", "observation-ratio", "heat-map", "reproduction", "ladder")
 
 Open = Callable[..., AppTest]
 Settle = Callable[[AppTest], AppTest]
