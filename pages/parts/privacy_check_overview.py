@@ -63,11 +63,12 @@ def _draw(watched: dict[str, Watched]) -> None:
     rungs = [_rung(PRESETS[key], found) for key, found in watched.items()]
     done = [rung for rung in rungs if not math.isnan(rung.audited)]
     said = "; ".join(f"{rung.label}: asked {rung.asked}, audited at least {number(rung.audited)}" for rung in done)
+    deltas = "".join(f" {rung.label}: at delta = {number(rung.delta)}." for rung in rungs if rung.delta > 0.0)
     charts.show(plots_privacy.ladder(rungs), "ladder", f"Epsilons side by side. {said or 'No audit is done yet'}.")
     st.caption(
         f"Epsilon on a logarithmic axis. Each bound holds with 95 % confidence for all {len(PRESETS)} audits together, "
         "so it is a little lower than that of one attack looked at alone. What is infinite, as without noise, is drawn "
-        "at the right edge. Seed 0."
+        f"at the right edge.{deltas} Seed 0."
     )
     charts.show_numbers(_table(watched), "ladder-numbers")
     for key, found in watched.items():
