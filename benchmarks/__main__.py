@@ -19,12 +19,15 @@ import platform
 import subprocess
 import sys
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 # The exit code of a script that measured all it should and says on its page which targets were missed.
 MISSED = 3
 # Pages with a place of their own.
 PAGES = {"performance": "docs/performance.md", "branch_coverage": "docs/evidence/coverage.md"}
+# What a script needs that the project does without.
+NEEDS = {"compiled": "numba"}
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -42,8 +45,15 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         parser.error(f"there is no benchmark {', '.join(unknown)}; there is {', '.join(scripts) or 'none'}")
 
+    lacking = {name: package for name, package in NEEDS.items() if not find_spec(package)}
+    for name, package in lacking.items():
+        if name in options.names:
+            parser.error(f"{name} needs {package}, which the project does without: pip install {package}")
     missed = []
     for name in options.names or scripts:
+        if name in lacking:
+            print(f"== {name}: left out, for want of {lacking[name]}", flush=True)
+            continue
         print(f"== {name}", flush=True)
         if run(scripts[name], evidence=options.evidence) != 0:
             missed.append(name)

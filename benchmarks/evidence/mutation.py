@@ -53,6 +53,13 @@ LOOKED_AT = {
     "if obs.shape[0] * obs.shape[1] >= DENSE_LIMIT:": "a matrix of exactly that size would do either way",
     "for w in (0, 2)]": "any number but 0 names the second world",
     "+ _SMOOTHING) + 2": "more noise than needed, by one step of the grid, 2^-20: the guarantee holds all the same",
+    "41.0 * self.link.sigma": "a search begins with an interval that is a fortieth wider",
+    "sum((float(losses[1]) for losses, _ in parts))": "a grid that is finer than it need be: an upper bound all the same",
+    "value.adjusted() - 1 < -bits": "below 10^(1 - bits) is below 2^-bits too, for the 16 bits and more that are asked for",
+    "source.words(len(i), _WORD_BITS) % 2 != 0)": "a fair bit either way",
+    "1 if factor >= 1.9 else 2": "exactly 1.9 is written as it is with one decimal or with two",
+    "scores[0], 701.0)": "e^700 and e^701 both stand for a weight without a bound",
+    "slope(signs[world], -reach) + tilt > 0.0": "where the two are equal both sides give the end of the box",
     "highest >= best": "of two events that promise the same either will do",
     "if delta_of(0.0) < delta:": "where the two are equal the search goes on, and ends at an epsilon below 10^-11",
 }

@@ -396,7 +396,7 @@ class Guarantee:
         return "This is said of everything that leaves the mechanism together, and of whatever is made of it later."
 
     def _person(self) -> str:
-        if self.trust == "none" or math.isinf(self.epsilon):
+        if math.isinf(self.epsilon):
             return ""
         if self.group == "any change":
             return "A person is protected at the same level as one rating, however many ratings they gave."
@@ -411,7 +411,7 @@ class Guarantee:
         )
 
     def _person_expert(self) -> str:
-        if self.trust == "none" or math.isinf(self.epsilon):
+        if math.isinf(self.epsilon):
             return ""
         return {
             "bits": r"A user with $m$ ratings: $m\varepsilon$, or the $m$-fold value of randomised response at "

@@ -12,6 +12,9 @@ CSET = obmc.ConstraintSet(tau=30.0, alpha=1.0)
 SHAPE = (30, 20)
 
 
+AUDIENCES = ("student", "expert")
+
+
 def says(mechanism, link=LOGISTIC, cset=CSET, shape=SHAPE):
     return mechanism.guarantee(link, cset, shape)
 
@@ -37,6 +40,12 @@ def table():
 
 
 class TestEveryLine:
+    @pytest.mark.parametrize(("mechanism", "link"), table(), ids=lambda v: getattr(v, "name", getattr(v, "label", "")))
+    def test_says_what_a_person_with_many_ratings_has_unless_nothing_is_proven(self, mechanism, link):
+        statement = says(mechanism, link)
+        told = [any(start in statement.explain(who) for start in ("A person", "A user with $m$")) for who in AUDIENCES]
+        assert told == [not math.isinf(statement.epsilon)] * 2
+
     @pytest.mark.parametrize(("mechanism", "link"), table(), ids=lambda v: getattr(v, "name", getattr(v, "label", "")))
     def test_is_complete_and_can_be_read(self, mechanism, link):
         statement = says(mechanism, link)

@@ -159,15 +159,15 @@ def test_settings_out_of_range_are_refused_in_words(options: dict, words: str) -
 
 def test_a_callback_stops_the_cross_validation_and_the_solver() -> None:
     _, obs = with_effects()
-    seen: list[int] = []
+    seen: list[tuple[int, int]] = []
 
     def stop(progress) -> bool:
-        seen.append(progress.iteration)
+        seen.append((progress.iteration, progress.max_iter))
         return False
 
     done = InputPerturbationPlus(epsilon=4.0).release(obs, LOGISTIC, CSET, rng=1, callback=stop).completion
-    # One fold of the first candidate, after which zeros are all that is known.
-    assert seen == [1]
+    # One fold of the first candidate, of a number that nobody knows; after it zeros are all that is known.
+    assert seen == [(1, 0)]
     assert not done.matrix.any()
 
 

@@ -68,6 +68,18 @@ class TestInput:
             assert math.isfinite(obmc.InputPerturbation(epsilon=epsilon).release(small, link, CSET).completion.gap)
 
 
+class TestWithoutFacts:
+    def test_a_noised_matrix_has_no_spectrum_of_the_clean_one(self, small):
+        for options, solver in (({"calibration": "paper"}, "factored"), ({"entries": ((0, 1), (2, 3))}, "auto")):
+            mechanism = obmc.OutputPerturbation(epsilon=1.0, **options)
+            done = mechanism.release(small, LOGISTIC, CSET, solver=solver).completion
+            assert done.estimate.singular_values().shape == (0,)
+
+    def test_a_delta_is_spent_with_a_ridge_alone(self):
+        assert obmc.OutputPerturbation(epsilon=1.0, calibration="paper").failure == 0.0
+        assert obmc.OutputPerturbation(epsilon=1.0, delta=1e-7).failure == 1e-7
+
+
 class TestSeeds:
     @pytest.mark.parametrize("mechanism", [obmc.InputPerturbation(epsilon=1.0), obmc.GradientPerturbation(epsilon=1.0)])
     def test_the_seed_is_zero_unless_another_is_named(self, small, mechanism):

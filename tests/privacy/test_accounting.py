@@ -259,6 +259,9 @@ class TestGaussianMechanism:
             acc.gaussian_multiplier(1.0, 0.0)
         with pytest.raises(ValueError, match="delta must be"):
             acc.gaussian_epsilon(1.0, 1.0)
+        for function, first in ((acc.gaussian_epsilon, 1e-5), (acc.gaussian_delta, 1.0)):
+            with pytest.raises(ValueError, match="multiplier must be a finite number above 0"):
+                function(first, 0.0)
         with pytest.raises(ValueError, match="epsilon must be"):
             acc.gaussian_multiplier(-1.0, 1e-5)
 

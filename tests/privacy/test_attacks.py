@@ -65,6 +65,8 @@ def test_the_score_of_a_released_matrix_is_the_ratio_of_its_likelihoods(pair, li
     tol = SolverOptions(tol=1e-6)
     attack = attacks._attack_output(mechanism, pair, link, CSET, tol, "transcript")
     assert attack.is_ratio
+    # Both worlds are equally likely where the ratio of the likelihoods is 1.
+    assert (attack.boundary, attack.upper) == (0.0, 1)
     solutions = [mechanism.solution(pair.world(world), link, CSET, tol) for world in (0, 1)]
     clean = [CSET.clip(done.matrix) for done in solutions]
     std = mechanism.noise_std(link, CSET, len(pair.given))

@@ -107,6 +107,9 @@ class TestBooking:
         book.set_budget(epsilon=2.5)
         assert book.epsilon_left == 0.5
 
+    def test_users_with_one_rating_each_have_a_ledger(self):
+        assert Ledger("films", [1, 0, 1]).largest_ratings == 1
+
     def test_a_budget_may_come_after_the_first_release(self):
         book = ledger()
         book.book(guarantee(2.0))

@@ -326,6 +326,9 @@ class TestNoise:
     def test_too_small_a_box_is_refused(self):
         with pytest.raises(ValueError, match="alpha must be at least"):
             noise.entry_grid_sensitivity(1e-9)
+        with pytest.raises(ValueError, match="alpha must be at least"):
+            noise.entry_grid_sensitivity(math.nextafter(2.0**-20, 0.0))
+        assert noise.entry_grid_sensitivity(2.0**-20) == 2
 
     def test_a_sensitivity_of_nothing_is_refused(self):
         with pytest.raises(ValueError, match="sensitivity must be a finite number above 0"):
