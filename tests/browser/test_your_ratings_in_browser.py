@@ -1,103 +1,14 @@
-"""Your ratings in a real browser: from a file to a downloaded release, and each visitor with their own."""
+"""Your ratings in a real browser: each visitor with their own, nothing lost, everything within a phone's width."""
 
 from __future__ import annotations
 
-import io
-import json
-import os
-import zipfile
-from pathlib import Path
-
 import pytest
-from playwright.sync_api import Page, TimeoutError, expect
+from playwright.sync_api import expect
+from rating_steps import OWN, declare, metric, release, upload
 
 from obmc.datasets import read_ratings
 
 pytestmark = pytest.mark.browser
-
-ROOT = Path(__file__).parents[2]
-HOME = Path(os.environ.get("OBMC_CASES", ROOT.parent / "shared" / "cases")) / "files"
-OWN = ROOT / "tests" / "datasets" / "ratings_files"
-# One of each sort: separators, decimal commas, encodings, wide, packed, words, other names, duplicates, formulas.
-SHARED = (
-    "01_tab_noheader.data",
-    "03_semicolon_decimal_comma.csv",
-    "16_utf16_tab.csv",
-    "17_cp1252_accents.csv",
-    "27_dup_exact.csv",
-    "31_spanish_header.csv",
-    "45_like_dislike.csv",
-    "52_wide_nan.csv",
-    "68_formula_ids.csv",
-    "69_ratings.csv.gz",
-)
-OF_OUR_OWN = ("five_words.csv", "shift_jis.csv", "wide_nan.csv")
-
-
-def upload(page: Page, path: Path) -> None:
-    page.locator("input[type=file]").first.set_input_files(path)
-    expect(page.get_by_role("heading", name="What was understood")).to_be_visible()
-
-
-def metric(page: Page, name: str) -> str:
-    box = page.get_by_test_id("stMetric").filter(has=page.get_by_text(name, exact=True))
-    return box.get_by_test_id("stMetricValue").inner_text()
-
-
-def declare(page: Page) -> None:
-    box, option = page.get_by_role("combobox", name="The scale people rated on"), page.get_by_role("option")
-    # A list that is open closes when the page below it is still being drawn, also between finding and clicking.
-    for _ in range(10):
-        box.click()
-        try:
-            option.get_by_text("1 to 5", exact=True).click(timeout=5000)
-            expect(box).to_have_value("1 to 5", timeout=5000)
-            break
-        except (TimeoutError, AssertionError):
-            page.keyboard.press("Escape")
-    expect(page.get_by_role("heading", name="Release", exact=True)).to_be_visible()
-
-
-def release(page: Page) -> zipfile.ZipFile:
-    page.get_by_role("button", name="Release, and spend").click()
-    button = page.get_by_role("button", name="Download the release")
-    expect(button).to_be_visible()
-    with page.expect_download() as waited:
-        button.click()
-    return zipfile.ZipFile(io.BytesIO(Path(waited.value.path()).read_bytes()))
-
-
-def check_release(page: Page, path: Path) -> None:
-    table = read_ratings(path)
-    upload(page, path)
-    assert metric(page, "Users") == f"{table.n_users:,}" and metric(page, "Items") == f"{table.n_items:,}"
-    declare(page)
-    with release(page) as archive:
-        assert archive.namelist() == ["top_10.csv", "guarantee.json", "README.txt"]
-        stated = json.loads(archive.read("guarantee.json"))
-        rows = archive.read("top_10.csv").decode("utf-8-sig").splitlines()
-    assert stated["guarantee"]["holds"] and stated["guarantee"]["epsilon"] == 2.0
-    assert stated["ratings"] == table.n_ratings and stated["users"] == table.n_users
-    assert rows[0] == "user,place,item,probability"
-    assert not any(row.startswith(("=", "+", "@")) for row in rows)
-    page.get_by_role("button", name="Forget my data").click()
-    expect(page.get_by_text("are gone from this server's memory")).to_be_visible()
-    # What is below the message is still the old page until the new one has been drawn to its end.
-    expect(page.get_by_role("heading", name="What was understood")).to_have_count(0)
-    expect(page.get_by_role("heading", name="Release", exact=True)).to_have_count(0)
-
-
-@pytest.mark.skipif(not (HOME / SHARED[0]).exists(), reason="the shared collection of files is not at hand")
-def test_ten_files_from_upload_to_a_downloaded_release(visit):
-    page = visit("/your_ratings")
-    for name in SHARED:
-        check_release(page, HOME / name)
-    assert page.outside == []
-
-
-@pytest.mark.parametrize("name", OF_OUR_OWN)
-def test_files_of_our_own(visit, name):
-    check_release(visit("/your_ratings"), OWN / name)
 
 
 def test_two_visitors_see_their_own_file_only(visit):
