@@ -44,7 +44,7 @@ TESTS = {
     "obmc/privacy/guarantee.py": ("tests/privacy/test_guarantee.py", "tests/mechanisms/test_guarantees.py"),
     "obmc/privacy/ledger.py": ("tests/privacy/test_ledger.py", "tests/test_release.py"),
     "obmc/privacy/audit.py": ("tests/privacy/test_audit.py",),
-    "obmc/privacy/attacks.py": ("tests/privacy/test_audit.py",),
+    "obmc/privacy/attacks.py": ("tests/privacy/test_attacks.py", "tests/privacy/test_audit.py"),
 }
 OF_MECHANISMS = ("tests/mechanisms",)
 

@@ -36,6 +36,12 @@ def entry(**changes):
     return make(**{**settings, **changes})
 
 
+def test_a_lower_bound_that_is_known_is_told_however_small():
+    refuted = make(status="violated", epsilon=math.inf, lower_bound=0.5)
+    assert r"The true $\varepsilon$ is at least $0.5$." in refuted.explain("expert")
+    assert "is at least $0" not in make(status="open", epsilon=math.inf).explain("expert")
+
+
 class TestLogic:
     def test_holds(self):
         assert make().holds
