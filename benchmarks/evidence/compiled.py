@@ -125,8 +125,8 @@ def main() -> int:
     )
     print(
         f"A whole solve would be shorter by {' and by '.join(gains)}: most where the rank grows, and the passes with "
-        "it. The targets are met without that, and numba with its compiler takes some 210 MB, as much as numpy and scipy "
-        "together, so the solver stays with these two."
+        "it. The targets are met without that, and numba with its compiler takes some 210 MB, as much as numpy and "
+        "scipy together, so the solver stays with these two."
     )
     return 0 if agree else 1
 
