@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -69,10 +70,13 @@ class Server:
         return self.process.pid
 
     def children(self) -> list[int]:
-        """The processes that it has started."""
-        return [
-            int(pid) for pid in Path(f"/proc/{self.pid}/task").glob("*/children") for pid in pid.read_text().split()
-        ]
+        """The processes that the server has started, by the threads that did so."""
+        found = []
+        for listed in Path(f"/proc/{self.pid}/task").glob("*/children"):
+            # A thread may end between its listing and its reading; its children go to another.
+            with suppress(FileNotFoundError, ProcessLookupError):
+                found += [int(pid) for pid in listed.read_text().split()]
+        return found
 
     def end(self, how: signal.Signals) -> float:
         """Send a signal and wait for the end; returns the seconds until the server and all it started are gone."""
