@@ -148,9 +148,16 @@ class Ledger:
         return np.array_equal(self._counts, _counts(ratings_per_user))
 
     def recount(self, ratings_per_user: ArrayLike) -> None:
-        """Take these for its users' numbers of ratings: what was spent stays spent, on the persons as they are now."""
+        """Take in the numbers of ratings of the same table read in another way.
+
+        What was spent was spent on the persons as they were then: counted from the user with most ratings down, the
+        larger number of either reading stays, so that nobody's cost falls.
+        """
         with self._lock:
-            self._counts = _counts(ratings_per_user)
+            now = _counts(ratings_per_user)
+            size = max(len(now), len(self._counts))
+            both = [np.pad(counts, (size - len(counts), 0)) for counts in (self._counts, now)]
+            self._counts = np.maximum(*both)
 
     @classmethod
     def for_observations(cls, table: str, observations: Observations, **budget: float | None) -> Ledger:
@@ -374,9 +381,12 @@ class Ledger:
             epsilon_budget=stored["epsilon_budget"],
             delta_budget=stored["delta_budget"],
         )
+        check_instance("table", stored["table"], str, "a text")
         check_instance("entries", stored["entries"], list, "a list")
         for entry in stored["entries"]:
-            multiplier = math.nan if entry["multiplier"] is None else entry["multiplier"]
+            multiplier = math.nan
+            if entry["multiplier"] is not None:
+                multiplier = check_number("multiplier", entry["multiplier"], low=0.0, open_low=True)
             ledger._entries.append(Entry(**{**entry, "multiplier": multiplier}))
         return ledger
 

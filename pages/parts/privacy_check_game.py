@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 
 import streamlit as st
 
@@ -23,6 +24,8 @@ class _Game:
     """One player's rounds against one mechanism."""
 
     def __init__(self) -> None:
+        # Tells the questions of one series from those of the one before, which were numbered alike.
+        self.series = secrets.token_hex(8)
         self.deal: Deal | None = None
         self.dealt = 0
         self.correct = 0
@@ -53,7 +56,7 @@ def show(check: Check) -> None:
         st.caption("OutP's promise is proven for one entry fixed in advance. You see the whole matrix.")
     try:
         if game.deal is None:
-            game.deal = waiting.ask(_DEAL, (check, game.dealt), deal, check, shared=False)
+            game.deal = waiting.ask(_DEAL, (check, game.series, game.dealt), deal, check, shared=False)
     except (ValueError, OSError, RuntimeError) as error:
         st.error(str(error))
         return
@@ -133,7 +136,7 @@ def _machine(check: Check, game: _Game) -> None:
         game.wanted, game.machines = True, game.machines + 1
     if game.wanted:
         try:
-            won = waiting.ask(_PLAY, (check, game.machines), play, check, ROUNDS, shared=False)
+            won = waiting.ask(_PLAY, (check, game.series, game.machines), play, check, ROUNDS, shared=False)
         except BusyError as error:
             st.warning(str(error))
             return

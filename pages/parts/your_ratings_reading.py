@@ -68,7 +68,7 @@ class Held:
             return
         try:
             self.result = self.call.result()
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, ValueError, MemoryError) as error:
             self.result = Upload(None, None, f"The file could not be read: {error}")
         self.call = None
 

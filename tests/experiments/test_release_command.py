@@ -37,8 +37,18 @@ def test_a_release_with_its_ledger(capsys: pytest.CaptureFixture[str], tmp_path:
     assert out.read_bytes() == before
     code, said = run(capsys, "--epsilon", "1", "--what", "all", *common)
     assert code == 0 and "together epsilon = 3" in said
-    code, said = run(capsys, "--epsilon", "1", "--budget", "9", *common)
+    code, said = run(capsys, "--epsilon", "1", "--budget", "3.5", *common)
     assert code == 2 and "--budget must be at most the 3" in said
+    code, said = run(capsys, "--epsilon", "1", "--budget", "2.9", *common)
+    assert code == 2 and json.loads(book.read_text())["epsilon_budget"] == 2.9, "a lowered budget stays"
+    code, said = run(capsys, "--epsilon", "1", "--budget", "9", *common)
+    assert code == 2 and "--budget must be at most the 2.9" in said
+    broken = json.loads(book.read_text())
+    for name, value in (("multiplier", "a"), ("multiplier", [1])):
+        broken["entries"][0][name] = value
+        (damaged := tmp_path / "damaged.json").write_text(json.dumps(broken))
+        code, said = run(capsys, "--epsilon", "1", *common, "--ledger", str(damaged))
+        assert code == 2 and "must be a file that this command wrote" in said
     assert len(json.loads(book.read_text())["entries"]) == 2
 
 

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from obmc import checks
 from obmc.checks import PRESETS
 from obmc.privacy.guarantee import PRIVATE_VIEW, number
+from pages.parts import privacy_check_game
 from pages.parts.privacy_check_controls import VIEWS
 
 PAGE = "privacy_check.py"
@@ -177,3 +178,8 @@ def test_what_a_mechanism_refuses_is_one_sentence(open_page):
     # A ridge needs a matrix; whatever the combination, the page answers with a sentence.
     at.selectbox(key="attack_data").set_value("A single rating").run()
     assert not at.exception
+
+
+def test_a_new_series_of_the_game_asks_anew():
+    """Rounds are numbered from 1 in every series: alike but for the series, an old answer would be taken for a new."""
+    assert len({privacy_check_game._Game().series for _ in range(5)}) == 5

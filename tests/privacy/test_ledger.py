@@ -121,8 +121,11 @@ class TestBooking:
         book = ledger()
         entry = book.book(guarantee(2.0))
         assert not book.is_of([5, 0, 3]) and book.is_of(list(reversed(book.to_dict()["ratings_per_user"])))
+        largest = book.largest_ratings
         book.recount([5, 0, 3])
-        assert book.is_of([3, 5]) and book.largest_ratings == 5 and book.epsilon == 2.0
+        assert book.largest_ratings == largest and book.epsilon == 2.0
+        book.recount([50, 1])
+        assert book.largest_ratings == 50 and book.user_epsilon(book.largest_ratings) == 100.0
         book.take_back(entry)
         assert book.epsilon == 0.0
 

@@ -106,6 +106,10 @@ def _spend(
         if options.ledger is not None:
             _write(Path(options.ledger), (json.dumps(statement, indent=2) + "\n").encode())
 
+    if options.ledger is not None and Path(options.ledger).exists():
+        # A budget that was lowered stays so, whatever becomes of the release.
+        keep(before)
+
     def drawn() -> tuple[ReleasedRatings, bytes]:
         with one_blas_thread():
             released = draw(table, plan)
