@@ -73,18 +73,12 @@ def explore(
     if solver == "factored":
         curves = tuple(curve for curve in curves if not dict(curve.spec.options).get("postprocess"))
     majority = MechanismSpec(MAJORITY)
-    sweep = Sweep(
+    sweep = setting.sweep(
+        [*(curve.spec for curve in curves), majority],
+        EPSILONS,
+        draws,
+        REAL_METRICS,
         dataset=InMemory(train, test, name="your ratings"),
-        mechanisms=[*(curve.spec for curve in curves), majority],
-        epsilons=EPSILONS,
-        link=setting.noise,
-        sigma=setting.sigma,
-        alpha=setting.alpha,
-        rank=setting.rank,
-        tau_multiple=setting.radius,
-        repetitions=draws,
-        seed=setting.seed,
-        metrics=REAL_METRICS,
         solver=solver,
         tol=TOLERANCE,
     )

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ from obmc.experiments.draws import Draw, find_draw
 from obmc.experiments.measures import MEASURES, Measure
 from obmc.experiments.mechanisms import CLEAR, MechanismSpec
 from obmc.experiments.runner import complete_point
-from obmc.experiments.sweep import SYNTHETIC, Point, Sweep
+from obmc.experiments.sweep import SYNTHETIC, InMemory, Point, Sweep
 from obmc.lazy import lazy_property
 from obmc.observations import Observations
 from obmc.privacy import Guarantee
@@ -95,16 +96,20 @@ class Setting:
         repetitions: int,
         metrics: Sequence[str] | None = None,
         ratios: Sequence[float] | None = None,
+        dataset: InMemory | None = None,
+        **solving: Any,
     ) -> Sweep:
         """The same data and constraints for several mechanisms, epsilons and draws.
 
         ``metrics``: by default the paper's. ``ratios``: several observation ratios, or shares of the training ratings
-        of real data, in place of the setting's.
+        of real data, in place of the setting's. ``dataset``: other data in place of the setting's. ``solving``: the
+        solver and its tolerance, as ``Sweep`` takes them.
         """
-        if ratios is None and self.is_synthetic:
+        synthetic = self.is_synthetic and dataset is None
+        if ratios is None and synthetic:
             ratios = (self.ratio,)
         return Sweep(
-            dataset=self.data,
+            dataset=self.data if dataset is None else dataset,
             mechanisms=list(mechanisms),
             epsilons=list(epsilons),
             link=self.noise,
@@ -112,11 +117,12 @@ class Setting:
             alpha=self.alpha,
             rank=self.rank,
             tau_multiple=self.radius,
-            shape=(self.size, self.size) if self.is_synthetic else None,
+            shape=(self.size, self.size) if synthetic else None,
             ratio=None if ratios is None else list(ratios),
             repetitions=repetitions,
             seed=self.seed,
             metrics=metrics,
+            **solving,
         )
 
     @property

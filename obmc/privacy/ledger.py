@@ -128,7 +128,6 @@ class Ledger:
         A budget that grows when results have been seen was none. None leaves one as it is; ``ValueError`` otherwise.
         """
         with self._lock:
-            asked = {"epsilon_budget": epsilon, "delta_budget": delta}
             checked = {
                 "epsilon_budget": None if epsilon is None else check_epsilon("epsilon_budget", epsilon),
                 "delta_budget": None if delta is None else check_number("delta_budget", delta, low=0.0, high=1.0),
@@ -136,9 +135,7 @@ class Ledger:
             for name, value in checked.items():
                 kept = getattr(self, name)
                 if value is not None and kept is not None and value > kept and self._entries:
-                    raise ValueError(
-                        f"{name} must be at most the {number(kept)} of the first release, got {asked[name]!r}."
-                    )
+                    raise ValueError(f"{name} must be at most the {number(kept)} of the first release, got {value!r}.")
             for name, value in checked.items():
                 if value is not None:
                     setattr(self, name, value)

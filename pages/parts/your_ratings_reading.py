@@ -165,8 +165,7 @@ def ledger(held: Held) -> Ledger:
     if key not in ledgers:
         ledgers[key] = Ledger("uploaded ratings", counts)
     known: Ledger = ledgers[key]
-    if not known.is_of(counts):
-        known.recount(counts)
+    known.recount(counts)
     return known
 
 

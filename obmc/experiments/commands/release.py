@@ -106,7 +106,8 @@ def _spend(
         if options.ledger is not None:
             _write(Path(options.ledger), (json.dumps(statement, indent=2) + "\n").encode())
 
-    if options.ledger is not None and Path(options.ledger).exists():
+    lowers = options.budget is not None or options.delta_budget is not None
+    if lowers and options.ledger is not None and Path(options.ledger).exists():
         # A budget that was lowered stays so, whatever becomes of the release.
         keep(before)
 
