@@ -7,9 +7,9 @@ that takes a full SVD per round.
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cvxpy
@@ -76,8 +76,12 @@ class _SlowProjection:
         return 0.5 * (outer + inner), (inner, dual, penalty)
 
 
-def davenport(problem: Problem, target: float = -math.inf, limit: int = 10_000) -> Found:
-    """SPG until the objective is at most ``target``, or until no finer projection finds a descent any more."""
+def davenport(problem: Problem, targets: Sequence[float] = (), limit: int = 10_000) -> list[Found]:
+    """SPG until no finer projection finds a descent any more.
+
+    Returns what it had when it first was at each of the ``targets`` or below, as if it had been stopped there, and last
+    what it ends with by itself, which also stands for a target that it does not come down to.
+    """
     began = time.process_time()
     project = _SlowProjection(problem.cset)
     x, _ = project(np.zeros(problem.omega.shape), 1e-9)
@@ -85,7 +89,12 @@ def davenport(problem: Problem, target: float = -math.inf, limit: int = 10_000) 
     project(x - gradient, 1e-9)
     recent = deque([value], maxlen=MEMORY)
     length, stretch, tol, state, iteration = 1.0, 1.0, 1e-8, None, 0
-    while value > target and iteration < limit:
+    waiting, passed = sorted(targets, reverse=True), dict[float, Found]()
+
+    def here() -> Found:
+        return Found(value, time.process_time() - began, project.decompositions, iteration, x)
+
+    while iteration < limit:
         trial, state = project(x - max(length, 1.0) * gradient, tol, state)
         direction = trial - x
         slope = float(np.vdot(gradient, direction))
@@ -116,7 +125,10 @@ def davenport(problem: Problem, target: float = -math.inf, limit: int = 10_000) 
         x, value, gradient = following, reached, new_gradient
         recent.append(value)
         iteration += 1
-    return Found(value, time.process_time() - began, project.decompositions, iteration, x)
+        while waiting and value <= waiting[0]:
+            passed[waiting.pop(0)] = here()
+    end = here()
+    return [*(passed.get(target, end) for target in targets), end]
 
 
 # --- Convex programming ----------------------------------------------------------------------------------------------

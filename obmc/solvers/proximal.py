@@ -46,25 +46,43 @@ def proximal_point(
     least_slope = rho + min(0.0, least_curvature)
     bound = np.inf if alpha is None else alpha
     x = np.clip(start, -bound, bound)
-    low, high = np.full(loss.n, -bound), np.full(loss.n, bound)
-    low_tried, high_tried = np.zeros(loss.n, dtype=bool), np.zeros(loss.n, dtype=bool)
-    for step in range(max_iter):
+    residual, step, size = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+    low, high = x, x
+    low_tried = high_tried = np.zeros(loss.n, dtype=bool)
+    for turn in range(max_iter):
         gradient, curvature = loss.slopes(x)
-        residual = gradient + rho * (x - centre)
-        if step == 0:
-            other = x - residual / least_slope
-            low, high = np.maximum(low, np.minimum(x, other)), np.minimum(high, np.maximum(x, other))
+        np.subtract(x, centre, out=residual)
+        residual *= rho
+        residual += gradient
+        falls, rises = residual < 0.0, residual > 0.0
+        if turn == 0:
+            np.divide(residual, least_slope, out=step)
+            other = np.subtract(x, step, out=step)
+            low, high = np.minimum(x, other), np.maximum(x, other)
+            np.maximum(low, -bound, out=low)
+            np.minimum(high, bound, out=high)
+            low_tried, high_tried = falls, rises
         else:
-            low = np.where(residual < 0.0, x, low)
-            high = np.where(residual > 0.0, x, high)
-        low_tried |= residual < 0.0
-        high_tried |= residual > 0.0
-        newton = x - residual / (curvature + rho)
-        following = np.clip(newton, low, high)
-        back = ((newton <= low) & low_tried) | ((newton >= high) & high_tried)
-        following = np.where(back & (following != x), 0.5 * (low + high), following)
-        change = float(np.abs(following - x).max(initial=0.0))
+            np.copyto(low, x, where=falls)
+            np.copyto(high, x, where=rises)
+            low_tried |= falls
+            high_tried |= rises
+        np.add(curvature, rho, out=step)
+        np.divide(residual, step, out=step)
+        newton = np.subtract(x, step, out=step)
+        following = np.maximum(newton, low)
+        np.minimum(following, high, out=following)
+        if turn > 0:  # the first step leaves an end that was tried, or stays where it is
+            low_again, high_again = newton <= low, newton >= high
+            low_again &= low_tried
+            high_again &= high_tried
+            back = np.logical_or(low_again, high_again, out=low_again)
+            if back.any():
+                back &= following != x
+                np.copyto(following, 0.5 * (low + high), where=back)
+        np.subtract(following, x, out=size)
+        change = float(np.abs(size, out=size).max(initial=0.0))
         x = following
-        if change <= tol * float(np.abs(x).max(initial=0.0)):
+        if change <= tol * float(np.abs(x, out=size).max(initial=0.0)):
             break
     return x
