@@ -17,8 +17,9 @@ export MKL_NUM_THREADS := 1
 app: $(VENV)/app.stamp  ## Start the dashboard; options: make app ARGS="--server.port 8502"
 	$(BIN)/python -m streamlit run app.py $(ARGS)
 
+# Nice, because the workers that the tests start are: beside tests of the usual priority they would hardly be served.
 test: check chromium  ## Every check and every test but the long ones; options: make test ARGS="-k solver"
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+	nice -n 15 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 check: environment  ## Style, formatting and types
 	$(BIN)/ruff check .
@@ -60,6 +61,9 @@ clean:  ## Remove the environment and all caches
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# What is installed is compiled when it is first imported: to compile all of it takes as long as to install it.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+
 # The stamps make the environment follow the requirements: a changed file is installed again before anything runs.
 $(VENV)/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -69,10 +73,10 @@ $(VENV)/python.stamp:
 
 $(VENV)/app.stamp: requirements.txt pyproject.toml | $(VENV)/python.stamp
 	@echo "Installing the packages into $(VENV): a few minutes the first time."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e .
+	$(INSTALL) -r requirements.txt -e .
 	@touch $@
 
 $(VENV)/dev.stamp: requirements.txt requirements-dev.txt pyproject.toml | $(VENV)/python.stamp
 	@echo "Installing the packages, those for tests among them, into $(VENV): a few minutes the first time."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt -e .
+	$(INSTALL) -r requirements-dev.txt -e .
 	@touch $@ $(VENV)/app.stamp

@@ -108,7 +108,7 @@ def plan(project: Path, target: str, *options: str) -> list[str]:
 @needs_make
 def test_make_test_checks_first_and_ends_with_the_tests_on_two_processes(project: Path) -> None:
     commands = plan(project, "test")
-    assert commands[-1].startswith(".venv/bin/python -m pytest -n 2 --dist loadfile")
+    assert commands[-1].startswith("nice -n 15 .venv/bin/python -m pytest -n 2 --dist loadfile")
     assert [line.split()[0] for line in commands[:3]] == [".venv/bin/ruff", ".venv/bin/ruff", ".venv/bin/mypy"]
     assert any(".ci/chromium" in line for line in commands)
     assert not any("pip install" in line for line in commands)

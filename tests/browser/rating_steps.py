@@ -29,12 +29,15 @@ def metric(page: Page, name: str) -> str:
 
 def declare(page: Page) -> None:
     box, option = page.get_by_role("combobox", name="The scale people rated on"), page.get_by_role("option")
-    # A list that is open closes when the page below it is still being drawn, also between finding and clicking.
-    for _ in range(10):
+    # A list that is open closes when the page scrolls, as it does for a click on what is out of sight, and when the
+    # page below it is still being drawn, also between finding and clicking.
+    for _ in range(20):
+        box.scroll_into_view_if_needed()
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         box.click()
         try:
-            option.get_by_text("1 to 5", exact=True).click(timeout=5000)
-            expect(box).to_have_value("1 to 5", timeout=5000)
+            option.get_by_text("1 to 5", exact=True).click(timeout=2500)
+            expect(box).to_have_value("1 to 5", timeout=2500)
             break
         except (TimeoutError, AssertionError):
             page.keyboard.press("Escape")

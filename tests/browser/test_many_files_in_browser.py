@@ -31,6 +31,7 @@ def test_ten_files_from_upload_to_a_downloaded_release(visit):
     assert page.outside == []
 
 
-@pytest.mark.parametrize("name", OF_OUR_OWN)
-def test_files_of_our_own(visit, name):
-    check_release(visit("/your_ratings"), OWN / name)
+def test_files_of_our_own_one_after_the_other(visit):
+    page = visit("/your_ratings")
+    for name in OF_OUR_OWN:
+        check_release(page, OWN / name)
