@@ -24,7 +24,7 @@ def as_csv(table: pd.DataFrame) -> bytes:
     safe = table.copy()
     for name, column in table.items():
         if not pd.api.types.is_numeric_dtype(column):
-            safe[name] = _harmless_column(column.astype(str))
+            safe[name] = _harmless_column(column.astype("string"))
     return safe.to_csv(index=False, lineterminator="\n").encode()
 
 
@@ -39,7 +39,7 @@ def as_spreadsheet(frame: pd.DataFrame) -> bytes:
 
 
 def _harmless_column(column: pd.Series[Any]) -> pd.Series[Any]:
-    known = {text: harmless(text) for text in column.unique()}
+    known = {text: harmless(text) for text in column.dropna().unique()}
     return column.map(known)
 
 

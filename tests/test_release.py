@@ -15,7 +15,7 @@ import obmc
 from obmc import release as releases
 from obmc.datasets import read_ratings
 from obmc.release import ReleasedRatings, ReleasePlan, ReleaseRefused, check_threshold, find_pairs
-from obmc.table_files import as_spreadsheet, harmless
+from obmc.table_files import as_csv, as_spreadsheet, harmless
 
 USERS, ITEMS = 12, 9
 SHAPE = (USERS, ITEMS)
@@ -219,6 +219,13 @@ def test_cells_that_a_spreadsheet_would_run_are_harmless_and_numbers_unspoilt(te
         )
     )
     assert row == [safe, "0.500000"]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_a_cell_without_a_text_is_an_empty_one(missing):
+    table = pd.DataFrame({"user": ["=1+1", missing], "p": [0.5, 0.25]})
+    assert as_csv(table) == b"user,p\n'=1+1,0.5\n,0.25\n"
+    assert as_spreadsheet(table).decode("utf-8-sig") == "user,p\n'=1+1,0.500000\n,0.250000\n"
 
 
 def test_named_pairs_are_split_where_both_ids_are_known():

@@ -38,7 +38,7 @@ class Problem:
 
     def objective(self, matrix: Array) -> float:
         """f(X)."""
-        fit = float(self.loss.values(matrix.reshape(-1)[self.omega.flat]).sum())
+        fit = self.loss.total(matrix.reshape(-1)[self.omega.flat])
         return fit + 0.5 * self.ridge * float(np.vdot(matrix, matrix)) if self.ridge else fit
 
     def gradient(self, matrix: Array) -> Array:

@@ -26,6 +26,7 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
+from obmc.upload import most_rows
 from pages.parts import background, server
 
 # Messages of Streamlit's own protocol that no page needs: the first empties the caches of all visitors, the second
@@ -52,6 +53,10 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
 
 def middleware() -> list[Middleware]:
     """What looks at every request. Ends the program with a sentence where a setting is wrong."""
+    try:
+        most_rows()
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
     return [Middleware(Shield, frames=frame_ancestors())]
 
 

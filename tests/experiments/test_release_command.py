@@ -105,6 +105,8 @@ def test_named_entries(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
         (["--threshold", "3", "--mechanism", "ObjP:displayed"], "known not to hold"),
         (["--threshold", "3", "--output", "mine.csv"], "name of a .zip file"),
         (["--threshold", "3", "--budget", "0.5"], "left of the budget"),
+        (["--threshold", "3", "--budget", "-1"], " --budget must "),
+        (["--threshold", "3", "--delta-budget", "7"], " --delta-budget must "),
         (["--threshold", "3", "--user", "nobody"], "nobody"),
     ],
 )

@@ -97,7 +97,10 @@ def test_whoever_looks_for_a_fault_has_the_messages(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
-    [("OBMC_FRAMES", "nonsense", "OBMC_FRAMES must list sites such as https://moodle.example.org")],
+    [
+        ("OBMC_FRAMES", "nonsense", "OBMC_FRAMES must list sites such as https://moodle.example.org"),
+        ("OBMC_UPLOAD_ROWS", "2e6", "OBMC_UPLOAD_ROWS must be a whole number of at least 1, got '2e6'"),
+    ],
 )
 def test_a_wrong_setting_is_a_sentence_at_the_start(name: str, value: str, sentence: str) -> None:
     code = f"import os; os.environ[{name!r}] = {value!r}; import app"

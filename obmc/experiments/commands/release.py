@@ -207,19 +207,19 @@ def _plan(
 
 def _ledger(options: argparse.Namespace, table: RatingsTable) -> Ledger:
     counts = table.ratings_per_user
-    budget = {"epsilon_budget": options.budget, "delta_budget": options.delta_budget}
     path = None if options.ledger is None else Path(options.ledger)
     if path is None or not path.exists():
-        return Ledger(Path(options.source).name, counts, **budget)
-    try:
-        known = Ledger.from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (KeyError, TypeError, ValueError, RecursionError):
-        raise ValueError(f"--ledger must be a file that this command wrote, and {path} is none.") from None
-    if not known.is_of(counts):
-        raise RatingsError(
-            f"{path} is the ledger of other ratings ({known.table}): their users have other numbers of ratings; "
-            "give this file a ledger of its own."
-        )
+        known = Ledger(Path(options.source).name, counts)
+    else:
+        try:
+            known = Ledger.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise ValueError(f"--ledger must be a file that this command wrote, and {path} is none.") from None
+        if not known.is_of(counts):
+            raise RatingsError(
+                f"{path} is the ledger of other ratings ({known.table}): their users have other numbers of ratings; "
+                "give this file a ledger of its own."
+            )
     try:
         known.set_budget(epsilon=options.budget, delta=options.delta_budget)
     except ValueError as error:
