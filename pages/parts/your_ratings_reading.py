@@ -26,7 +26,9 @@ from pages.parts.background import runner, visitor
 from pages.parts.turns import is_ready
 from pages.parts.waiting import PATIENCE, POLL_SECONDS
 
-_HELD, _LEDGERS, _ROUND, _GONE = "_your_ratings", "_your_ledgers", "_your_round", "_your_gone"
+_HELD, _ROUND, _GONE = "_your_ratings", "_your_round", "_your_gone"
+# By the file's digest, so that both are there again when the visitor comes back to a file.
+_LEDGERS, _RELEASES = "_your_ledgers", "_your_releases"
 _SAMPLE = Path(__file__).parents[2] / "data" / "sample_ratings.csv"
 _FIRST_ROWS = 20
 # Keys of the page's widgets begin so.
@@ -136,7 +138,8 @@ def _hold(name: str, data: bytes) -> None:
     _drop()
     # A new turn empties the widgets, so that the file is taken once.
     st.session_state[_ROUND] += 1
-    held = Held(name, data)
+    made = st.session_state.setdefault(_RELEASES, {}).setdefault(_digest(data), [])
+    held = Held(name, data, releases=made)
     held.read({})
     st.session_state[_HELD] = held
     st.rerun()
@@ -152,15 +155,20 @@ def _drop() -> None:
 
 def _forget() -> None:
     _drop()
-    st.session_state.pop(_LEDGERS, None)
+    for key in (_LEDGERS, _RELEASES):
+        st.session_state.pop(key, None)
     st.session_state[_ROUND] = st.session_state.get(_ROUND, 0) + 1
     st.session_state[_GONE] = True
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def ledger(held: Held) -> Ledger:
     """What this visitor has spent on this file, however it was read; forgotten with the data only."""
     ledgers = st.session_state.setdefault(_LEDGERS, {})
-    key = hashlib.sha256(held.data).hexdigest()
+    key = _digest(held.data)
     counts = held.result.table.ratings_per_user
     if key not in ledgers:
         ledgers[key] = Ledger("uploaded ratings", counts)

@@ -224,11 +224,24 @@ def test_one_class_is_told_when_exploring_and_released_all_the_same(at):
     assert any("Release 1" in header.value for header in at.subheader)
 
 
+def test_a_release_is_there_again_when_its_file_is(ready):
+    ready.button(key="release").click().run()
+    settled(ready)
+    paste(ready, SMALL + "one more,item 1,3\n")
+    assert not any("Release 1" in header.value for header in ready.subheader)
+    paste(ready, SMALL)
+    ready.selectbox(key="yr-scale").set_value("1 to 5").run()
+    settled(ready)
+    assert any("Release 1" in header.value for header in ready.subheader)
+    assert "Released already" in texts(ready.info)
+    assert "together epsilon = 2 for one rating's sign" in texts(ready.markdown)
+
+
 def test_forgetting_leaves_nothing(ready):
     ready.button(key="release").click().run()
     settled(ready)
     ready.button(key="forget").click().run()
     settled(ready)
     assert "gone from this server's memory" in texts(ready.success)
-    assert "_your_ratings" not in ready.session_state and "_your_ledgers" not in ready.session_state
+    assert not [key for key in ("_your_ratings", "_your_ledgers", "_your_releases") if key in ready.session_state]
     assert not any(header.value == "Release" for header in ready.header)
