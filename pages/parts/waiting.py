@@ -72,14 +72,17 @@ def _submit(name: str, wanted: str, function: Callable[..., Any], *arguments: An
     if before is not None and before.wanted == wanted and not before.call.lost:
         return before.call
     key = wanted if shared else None
-    call = runner().call(visitor(), key, function, *arguments, replaces=_outdated(before, wanted))
+    call = runner().call(visitor(), key, function, *arguments, replaces=_outdated(kept, name, wanted))
     kept[name] = _Asked(wanted, call, time.monotonic())
     return call
 
 
-def _outdated(before: _Asked | None, wanted: str) -> str | None:
-    """The key of an earlier call that is not worth finishing."""
+def _outdated(kept: dict[str, _Asked], name: str, wanted: str) -> str | None:
+    """The key of this place's earlier call if it is not worth finishing, and no other place waits for it."""
+    before = kept.get(name)
     if before is None or before.wanted == wanted:
+        return None
+    if any(asked.call.key == before.call.key for place, asked in kept.items() if place != name):
         return None
     if before.call.future.running() and time.monotonic() - before.since < YOUNG:
         return None
