@@ -364,6 +364,11 @@ class Gaussian(Link):
 LINKS: Mapping[str, Callable[[float], Link]] = {"logistic": lambda sigma: Logistic(), "gaussian": Gaussian}
 
 
+def has_sigma(name: str) -> bool:
+    """Whether a scale sigma makes any difference to the link of this name."""
+    return LINKS[name](1.0) != LINKS[name](2.0)
+
+
 def _hazard(u: Array) -> Array:
     if u.size and abs(u).max() < _NEAR:
         # Half as long as by the scaled error function.

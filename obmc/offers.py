@@ -12,7 +12,7 @@ from typing import Any
 from obmc.datasets.registry import DATA_SETS
 from obmc.errors import check_choice
 from obmc.experiments.mechanisms import CLEAR, MechanismSpec
-from obmc.links import LINKS
+from obmc.links import has_sigma
 
 # The first is the default.
 CALIBRATIONS = ("rigorous", "paper")
@@ -104,11 +104,6 @@ def find_offer(key: str) -> Offer:
     """The row of the table with this key; ``ValueError`` listing the keys if there is none."""
     check_choice("mechanism", key, tuple(OFFERS))
     return OFFERS[key]
-
-
-def has_sigma(noise: str) -> bool:
-    """Whether a scale sigma makes any difference to this noise model."""
-    return LINKS[noise](1.0) != LINKS[noise](2.0)
 
 
 def noise_text(noise: str, sigma: float) -> str:

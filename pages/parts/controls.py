@@ -9,7 +9,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from obmc import limits
-from obmc.offers import CALIBRATION_TITLES, DATA_TITLES, NOISE_TITLES, OFFERS, Offer, find_offer, has_sigma
+from obmc.links import has_sigma
+from obmc.offers import CALIBRATION_TITLES, DATA_TITLES, NOISE_TITLES, OFFERS, Offer, find_offer
 from obmc.single import Setting
 from pages.parts import address
 from pages.parts.address import Control

@@ -13,7 +13,8 @@ import streamlit as st
 from obmc import limits
 from obmc.checks import ABOUT_INSTANCES, INSTANCES, PRESETS, RUNS, AttackPreset, Check, find_attack
 from obmc.experiments.mechanisms import MechanismSpec
-from obmc.offers import CALIBRATION_TITLES, NOISE_TITLES, OFFERS, Offer, has_sigma
+from obmc.links import has_sigma
+from obmc.offers import CALIBRATION_TITLES, NOISE_TITLES, OFFERS, Offer
 from obmc.privacy.audit import STATISTICS
 from pages.parts import address
 from pages.parts.address import Control

@@ -44,6 +44,8 @@ class TestAuditCommand:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
+            (["--mechanisms", "InP", "--epsilons", "1", "2", "1"], "one of them is given twice"),
+            (["--mechanisms", "InP", "--sigma", "2"], "--sigma is of the gaussian link"),
             (["--mechanisms", "Nonsense"], "mechanism must be one of"),
             (["--mechanisms", "Majority"], "there is nothing to attack"),
             (["--epsilons", "0"], "epsilon must be a finite number above 0"),

@@ -15,11 +15,11 @@ from obmc.datasets.bridge import bridge
 from obmc.datasets.registry import DATA_SETS, load
 from obmc.datasets.synthetic import synthetic
 from obmc.errors import check_choice, check_integer, check_number
-from obmc.experiments.commands.console import Table, check_output
+from obmc.experiments.commands.console import Table, add_link, check_output, link_of
 from obmc.experiments.commands.sweep import parse_mechanism
 from obmc.experiments.mechanisms import MAJORITY, MECHANISMS, MechanismSpec
 from obmc.experiments.runner import one_blas_thread
-from obmc.links import LINKS, Link
+from obmc.links import Link
 from obmc.observations import Observations
 from obmc.privacy.audit import STATISTICS, Audit
 
@@ -54,8 +54,7 @@ def audit(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], Non
     )
     data.add_argument("--size", type=int, default=20, metavar="D", help="of synthetic or bridge, D x D (default: 20)")
     data.add_argument("--ratio", type=float, default=0.3, metavar="X", help="of synthetic data (default: 0.3)")
-    data.add_argument("--link", default="logistic", choices=tuple(LINKS), help="default: logistic")
-    data.add_argument("--sigma", type=float, default=1.0, metavar="X", help="of the gaussian link (default: 1)")
+    add_link(data)
     data.add_argument("--alpha", type=float, default=1.0, metavar="X", help="bound of the entries (default: 1)")
     data.add_argument("--rank", type=int, default=1, metavar="R", help="R of tau = alpha sqrt(R d1 d2) (default: 1)")
     how = parser.add_argument_group("how")
@@ -69,10 +68,12 @@ def audit(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], Non
 
     def run(options: argparse.Namespace) -> None:
         target = check_output(options.output)
+        if len(set(options.epsilons)) < len(options.epsilons):
+            raise ValueError("--epsilons must be different values, and one of them is given twice.")
         specs = [_spec(text) for text in options.mechanisms]
         planned = [(spec, epsilon) for spec in specs for epsilon in (options.epsilons if spec.is_private else [1.0])]
         mechanisms = [(spec, spec.build(epsilon)) for spec, epsilon in planned]
-        link = LINKS[options.link](options.sigma)
+        link = link_of(options)
         seed = check_integer("--seed", options.seed, low=0)
         obs, cset, entry = _data(options, seed, link)
         with one_blas_thread(), Table(target, COLUMNS) as table:
@@ -90,7 +91,7 @@ def audit(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], Non
                     comparisons=len(mechanisms),
                     tol=options.tol,
                 )
-                table.write(_row(spec, found, options))
+                table.write(_row(spec, found, options, link))
                 print(f"{spec.label}, epsilon = {found.claimed:g}: {found.verdict}", file=sys.stderr)
 
     return run
@@ -121,13 +122,13 @@ def _data(
     return obs, ConstraintSet.for_rank(obs.shape, options.rank, alpha), entry
 
 
-def _row(spec: MechanismSpec, found: Audit, options: argparse.Namespace) -> dict[str, Any]:
+def _row(spec: MechanismSpec, found: Audit, options: argparse.Namespace, link: Link) -> dict[str, Any]:
     return {
         "mechanism": spec.name,
         "calibration": spec.calibration,
         "options": spec.options_text,
         "link": options.link,
-        "sigma": options.sigma,
+        "sigma": link.sigma,
         "claimed": found.claimed,
         "delta": found.delta,
         "proven": found.proven,

@@ -15,10 +15,18 @@ from obmc import metrics
 from obmc.constraints import ConstraintSet
 from obmc.datasets.registry import DATA_SETS, load
 from obmc.errors import check_integer, check_number
-from obmc.experiments.commands.console import Table, add_columns, check_apart, check_output, read_file
+from obmc.experiments.commands.console import (
+    Table,
+    add_columns,
+    add_link,
+    check_apart,
+    check_output,
+    link_of,
+    read_file,
+)
 from obmc.experiments.commands.sweep import parse_bound
 from obmc.experiments.runner import one_blas_thread
-from obmc.links import LINKS, Link
+from obmc.links import Link
 from obmc.observations import Observations
 from obmc.solvers.completion import Completion
 from obmc.solvers.dispatch import SOLVERS
@@ -38,8 +46,7 @@ def complete(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], 
     file.add_argument("--threshold", default="mean", metavar="X", help="+1 strictly above: a number, or mean (default)")
     file.add_argument("--holdout", type=float, metavar="SHARE", help="keep this share out, and say how well it is met")
     model = parser.add_argument_group("the model")
-    model.add_argument("--link", default="logistic", choices=tuple(LINKS), help="default: logistic")
-    model.add_argument("--sigma", type=float, default=1.0, metavar="X", help="of the gaussian link (default: 1)")
+    add_link(model)
     model.add_argument("--alpha", type=parse_bound, default=1.0, metavar="X", help="bound, or none (default: 1)")
     model.add_argument("--rank", type=int, default=1, metavar="R", help="of tau = alpha sqrt(R d1 d2) (default: 1)")
     model.add_argument("--tau-multiple", type=float, default=1.0, metavar="X", help="in units of tau (default: 1)")
@@ -55,7 +62,7 @@ def complete(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], 
         if options.source not in DATA_SETS:
             check_apart(source=options.source, output=options.output)
         count = check_integer("--top", options.top, low=0)
-        link = LINKS[options.link](options.sigma)
+        link = link_of(options)
         train, test, users, items = _read(options)
         with one_blas_thread():
             cset = _constraints(train, options)

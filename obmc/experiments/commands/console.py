@@ -23,6 +23,7 @@ from obmc.experiments.outcomes import OutcomeStore, StoreWarning
 from obmc.experiments.runner import Progress, make_rows, run
 from obmc.experiments.store import Store
 from obmc.experiments.sweep import FIELDS, Row, Sweep
+from obmc.links import LINKS, Link, has_sigma
 
 FORMATS = (".csv", ".parquet")
 _BAR = 30
@@ -33,6 +34,20 @@ def add_columns(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--user", metavar="COLUMN", help="name or 0-based position of the users' column")
     group.add_argument("--item", metavar="COLUMN", help="of the items' column")
     group.add_argument("--rating", metavar="COLUMN", help="of the ratings' column")
+
+
+def add_link(group: argparse._ArgumentGroup) -> None:
+    """Add --link and --sigma, which ``link_of`` reads."""
+    group.add_argument("--link", default="logistic", choices=tuple(LINKS), help="default: logistic")
+    group.add_argument("--sigma", type=float, metavar="X", help="of the gaussian link (default: 1)")
+
+
+def link_of(options: argparse.Namespace) -> Link:
+    """The link that was asked for; ``ValueError`` for a scale of the logistic link, which has none to choose."""
+    scale = 1.0 if options.sigma is None else options.sigma
+    if options.sigma is not None and not has_sigma(options.link):
+        raise ValueError(f"--sigma is of the gaussian link, and the {options.link} one has none: leave it out.")
+    return LINKS[options.link](scale)
 
 
 def read_file(options: argparse.Namespace) -> RatingsTable:

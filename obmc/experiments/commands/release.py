@@ -15,11 +15,18 @@ from typing import Any
 from obmc.constraints import ConstraintSet
 from obmc.datasets.ratings_table import RatingsTable
 from obmc.errors import RatingsError, check_integer, check_number
-from obmc.experiments.commands.console import add_columns, check_apart, check_folder, in_place, read_file
+from obmc.experiments.commands.console import (
+    add_columns,
+    add_link,
+    check_apart,
+    check_folder,
+    in_place,
+    link_of,
+    read_file,
+)
 from obmc.experiments.commands.sweep import parse_mechanism
 from obmc.experiments.mechanisms import MAJORITY, MechanismSpec
 from obmc.experiments.runner import one_blas_thread
-from obmc.links import LINKS
 from obmc.privacy.guarantee import Guarantee
 from obmc.privacy.ledger import Ledger
 from obmc.release import (
@@ -59,8 +66,7 @@ def release(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], N
     signs.add_argument("--scale", type=float, nargs=2, metavar=("LOW", "HIGH"), help="its midpoint is the threshold")
     signs.add_argument("--threshold", metavar="X", help="+1 strictly above this number")
     model = parser.add_argument_group("the model")
-    model.add_argument("--link", default="logistic", choices=tuple(LINKS), help="default: logistic")
-    model.add_argument("--sigma", type=float, default=1.0, metavar="X", help="of the gaussian link (default: 1)")
+    add_link(model)
     model.add_argument("--alpha", type=float, default=1.0, metavar="X", help="bound of the entries (default: 1)")
     model.add_argument("--rank", type=int, default=1, metavar="R", help="of tau = alpha sqrt(R d1 d2) (default: 1)")
     model.add_argument("--tau-multiple", type=float, default=1.0, metavar="X", help="in units of tau (default: 1)")
@@ -200,7 +206,7 @@ def _plan(
     multiple = check_number("--tau-multiple", options.tau_multiple, low=0.0, open_low=True)
     alpha = check_number("--alpha", options.alpha, low=0.0, open_low=True)
     cset = ConstraintSet.for_rank((table.n_users, table.n_items), options.rank, alpha, multiple)
-    link = LINKS[options.link](options.sigma)
+    link = link_of(options)
     epsilon = check_number("--epsilon", options.epsilon, low=0.0, open_low=True)
     return ReleasePlan(spec.build(epsilon), link, cset, threshold, scale)
 
