@@ -18,9 +18,8 @@ app: $(VENV)/app.stamp  ## Start the dashboard; options: make app ARGS="--server
 	$(BIN)/python -m streamlit run app.py $(ARGS)
 
 # Nice, because the workers that the tests start are: beside tests of the usual priority they would hardly be served.
-# In the order of their names, so that the browser's few but long tests come first and both processes end together.
 test: check chromium  ## Every check and every test but the long ones; options: make test ARGS="-k solver"
-	nice -n 15 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	nice -n 15 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 check: environment  ## Style, formatting and types
 	$(BIN)/ruff check .
