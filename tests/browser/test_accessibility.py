@@ -66,7 +66,7 @@ FOCUSED = """() => {
 
 
 def reach(page: Page, name: str, steps: int = 150) -> None:
-    """Press Tab until a control of this name has the focus; once more from the start if the page was drawn meanwhile."""
+    """Press Tab until a control of this name has the focus; once more if the page was drawn meanwhile."""
     for _ in range(2):
         for _ in range(steps):
             if name in page.evaluate(FOCUSED):
