@@ -109,7 +109,7 @@ def test_the_trade_off_fills_in_without_losing_the_zoom_and_a_reload_finds_it(vi
 
 def test_a_reload_may_cancel_and_two_visitors_share_one_computation(visit):
     # Long enough that it cannot end before it is cancelled, however slow the machine.
-    address = "/?draws=100&points=21&size=150&obs=0.5&seed=12"
+    address = "/?draws=40&points=5&mechs=InP&mechs=ObjP&size=400&obs=0.5&seed=12"
     first, second = visit(address), visit(address)
     offered(first).click()
     expect(first.get_by_role("button", name="Cancel")).to_be_visible()
