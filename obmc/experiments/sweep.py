@@ -232,11 +232,11 @@ class Sweep:
             raise ValueError(f"link must be one of {', '.join(LINKS)}, or a link of such a name, got {link!r}.")
         keep("sigma", LINKS[self.link](sigma).sigma)
 
-        keep("alpha", _several("alpha", alpha, _check_alpha))
-        keep("rank", _several("rank", rank, lambda name, value: check_integer(name, value, low=1, high=min(size))))
-        keep("tau_multiple", _several("tau_multiple", tau_multiple, _check_multiple))
+        keep("alpha", several("alpha", alpha, _check_alpha))
+        keep("rank", several("rank", rank, lambda name, value: check_integer(name, value, low=1, high=min(size))))
+        keep("tau_multiple", several("tau_multiple", tau_multiple, _check_multiple))
         usual = _RATIO if self.dataset == SYNTHETIC else 1.0
-        keep("ratio", _several("ratio", usual if ratio is None else ratio, _check_ratio))
+        keep("ratio", several("ratio", usual if ratio is None else ratio, _check_ratio))
         keep("repetitions", check_integer("repetitions", repetitions, low=1, high=10_000))
         keep("seed", check_integer("seed", seed, low=0, high=2**63 - 1))
         keep("metrics", self._check_metrics(metrics))
@@ -244,8 +244,8 @@ class Sweep:
         keep("tol", check_number("tol", tol, low=0.0, high=1.0, open_low=True, open_high=True))
         keep("max_iter", None if max_iter is None else check_integer("max_iter", max_iter, low=1))
 
-        keep("epsilons", _several("epsilons", epsilons, _check_epsilon))
-        keep("mechanisms", _several("mechanisms", mechanisms, self._check_mechanism))
+        keep("epsilons", several("epsilons", epsilons, _check_epsilon))
+        keep("mechanisms", several("mechanisms", mechanisms, self._check_mechanism))
         if len(self) > MAX_POINTS:
             raise ValueError(f"the sweep has {len(self):,} runs, of at most {MAX_POINTS:,}: narrow its grid.")
 
@@ -266,9 +266,7 @@ class Sweep:
         elif self.dataset != SYNTHETIC:
             truth = False
         known = tuple(m.name for m in MEASURES.values() if (truth if m.needs == "truth" else test))
-        names = _several(
-            "metrics", (known[0],) if metrics is None else metrics, lambda _, name: find_measure(name).name
-        )
+        names = several("metrics", (known[0],) if metrics is None else metrics, lambda _, name: find_measure(name).name)
         for name in names:
             if name not in known:
                 raise ValueError(
@@ -533,7 +531,7 @@ def _fingerprint(dataset: str) -> str:
     return ",".join(file.digest for file in DATA_SETS[dataset].files if file.digest is not None)
 
 
-def _several(name: str, value: Any, check: Any) -> tuple[Any, ...]:
+def several(name: str, value: Any, check: Any) -> tuple[Any, ...]:
     """One value or several, each checked under its own name, as a tuple without repetitions."""
     many = isinstance(value, Sequence) and not isinstance(value, str | bytes)
     if hasattr(value, "tolist") and getattr(value, "ndim", 0) == 1:

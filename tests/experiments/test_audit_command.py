@@ -44,7 +44,10 @@ class TestAuditCommand:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--mechanisms", "InP", "--epsilons", "1", "2", "1"], "one of them is given twice"),
+            (
+                ["--mechanisms", "InP", "--epsilons", "1", "2", "1"],
+                "--epsilons must name every value once, got 1.0 twice",
+            ),
             (["--mechanisms", "InP", "--sigma", "2"], "--sigma is of the gaussian link"),
             (["--mechanisms", "Nonsense"], "mechanism must be one of"),
             (["--mechanisms", "Majority"], "there is nothing to attack"),

@@ -19,6 +19,7 @@ from obmc.experiments.commands.console import Table, add_link, check_output, lin
 from obmc.experiments.commands.sweep import parse_mechanism
 from obmc.experiments.mechanisms import MAJORITY, MECHANISMS, MechanismSpec
 from obmc.experiments.runner import one_blas_thread
+from obmc.experiments.sweep import several
 from obmc.links import Link
 from obmc.observations import Observations
 from obmc.privacy.audit import STATISTICS, Audit
@@ -68,10 +69,9 @@ def audit(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], Non
 
     def run(options: argparse.Namespace) -> None:
         target = check_output(options.output)
-        if len(set(options.epsilons)) < len(options.epsilons):
-            raise ValueError("--epsilons must be different values, and one of them is given twice.")
+        epsilons = several("--epsilons", options.epsilons, lambda _, epsilon: epsilon)  # mechanisms check each value
         specs = [_spec(text) for text in options.mechanisms]
-        planned = [(spec, epsilon) for spec in specs for epsilon in (options.epsilons if spec.is_private else [1.0])]
+        planned = [(spec, epsilon) for spec in specs for epsilon in (epsilons if spec.is_private else [1.0])]
         mechanisms = [(spec, spec.build(epsilon)) for spec, epsilon in planned]
         link = link_of(options)
         seed = check_integer("--seed", options.seed, low=0)
