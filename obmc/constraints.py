@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import eigh, lapack
 
 from obmc.errors import check_integer, check_number, check_numbers, check_shape
 
@@ -97,18 +97,25 @@ def simplex_threshold(values: Array, radius: float) -> float:
 
     ``values`` are non-negative, in any order. Source: Duchi et al. 2008.
     """
-    if values.sum() <= radius:
+    return _threshold(np.sort(values)[::-1], radius)
+
+
+def _threshold(ordered: Array, radius: float) -> float:
+    """The same for values from the largest to the smallest."""
+    sums = ordered.cumsum()
+    if sums[-1] <= radius:
         return 0.0
-    ordered = np.sort(values)[::-1]
-    thresholds = (np.cumsum(ordered) - radius) / np.arange(1, len(ordered) + 1)
+    thresholds = (sums - radius) / np.arange(1, len(ordered) + 1)
     # A radius below the rounding of the largest value leaves no value above its threshold: then everything goes to 0.
-    above = np.flatnonzero(ordered > thresholds)
+    above = (ordered > thresholds).nonzero()[0]
     return float(max(thresholds[above[-1]], 0.0)) if len(above) else float(ordered[0])
 
 
 def spectral_norm(matrix: Array) -> float:
     """||A||_2 from above: the largest eigenvalue of the smaller Gram matrix, with a margin for its rounding."""
-    largest = max(float(_gram_eigenvalues(matrix)[-1]), 0.0)
+    last = min(matrix.shape) - 1
+    top = eigh(_gram(matrix), eigvals_only=True, subset_by_index=[last, last], driver="evx", check_finite=False)
+    largest = max(float(top[0]), 0.0)
     if largest < _UNDERFLOW:
         return float(np.abs(matrix).max()) * math.sqrt(matrix.size)
     return math.sqrt(largest) * rounded_up(matrix.shape)
@@ -122,7 +129,7 @@ def nuclear_norm(matrix: Array, exact: bool = True) -> float:
     """
     if exact:
         return float(np.linalg.svd(matrix, compute_uv=False).sum())
-    squares = _gram_eigenvalues(matrix)
+    squares = np.linalg.eigvalsh(_gram(matrix))
     if squares[-1] < _UNDERFLOW:
         return float(np.abs(matrix).max()) * math.sqrt(matrix.size * len(squares))
     rounding = 4.0 * np.finfo(np.float64).eps * max(float(squares[-1]), 0.0)
@@ -137,10 +144,9 @@ def rounded_up(shape: tuple[int, ...]) -> float:
     return 1.0 + sum(shape) * 4e-16
 
 
-def _gram_eigenvalues(matrix: Array) -> Array:
-    """The squares of the singular values, smallest first."""
-    gram = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
-    return np.asarray(np.linalg.eigvalsh(gram), dtype=np.float64)
+def _gram(matrix: Array) -> Array:
+    """The smaller Gram matrix, whose eigenvalues are the squares of the singular values."""
+    return matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
 
 
 def _orthonormal(block: Array) -> Array:
@@ -193,6 +199,15 @@ class NuclearProjector:
             projected = self._project_dense(wide)
         return np.ascontiguousarray(projected.T) if self.transposed else projected
 
+    def leading_value(self, matrix: Array) -> float:
+        """||A||_2 from below, by the right singular subspace of the last projection; exact where none is kept."""
+        if self._right is None:
+            return spectral_norm(matrix)
+        # The columns kept are orthogonal, each as long as its singular value.
+        lengths = np.maximum(np.linalg.norm(self._right, axis=0), math.sqrt(_UNDERFLOW))
+        image = (matrix.T if self.transposed else matrix) @ (self._right / lengths)
+        return math.sqrt(max(float(np.linalg.eigvalsh(image.T @ image)[-1]), 0.0))
+
     def _project_dense(self, wide: Array) -> Array:
         self.decompositions += 1
         squares, left = np.linalg.eigh(wide @ wide.T)
@@ -211,9 +226,11 @@ class NuclearProjector:
         return (kept * (1.0 - theta / values[above])) @ (kept.T @ wide)
 
     def _width(self, rank: int) -> int:
-        """Of the block that follows a projection of this rank."""
-        width = rank + max(8, rank // 2)
-        return width if self._small else max(width, _FIRST_BLOCK)
+        """Of the block that follows a projection of this rank, with room for what the next one may need.
+
+        A small matrix needs little: where its block turns out too narrow, the full decomposition is at hand.
+        """
+        return rank + max(6, rank // 4) if self._small else max(rank + max(8, rank // 2), _FIRST_BLOCK)
 
     def _project_block(self, wide: Array) -> Array | None:
         """The projection by subspace iteration; None where the block would have to hold most of the spectrum."""
@@ -226,9 +243,11 @@ class NuclearProjector:
             for _ in range(rounds):
                 left = _orthonormal(wide @ right)
                 right = wide.T @ left
-            squares, turn = np.linalg.eigh(right.T @ right)
+            squares, turn, failed = lapack.dsyevd(right.T @ right)
+            if failed:
+                raise np.linalg.LinAlgError("the singular values of a block did not converge")
             values, turn = np.sqrt(np.maximum(squares[::-1], 0.0)), turn[:, ::-1]
-            theta = simplex_threshold(values, self.tau)
+            theta = _threshold(values, self.tau)
             rank = int(np.count_nonzero(values > theta))
             # The last values of the block lag behind; a few must lie below the threshold before the block is trusted.
             if theta > 0.0 and rank <= len(values) - 4:

@@ -231,6 +231,22 @@ def test_repeated_block_projections_reach_the_full_decomposition(shape: tuple, r
     assert projector.decompositions >= 6
 
 
+@pytest.mark.parametrize("shape", [(60, 90), (90, 60), (300, 420), (420, 300)])
+def test_the_leading_value_is_estimated_from_below(shape: tuple[int, int]) -> None:
+    matrix, other = (low_rank_plus_noise(shape, 8, 0.05, seed) for seed in (4, 5))
+    projector = NuclearProjector(0.3 * nuclear_norm(matrix), shape, approximate=True)
+    assert projector.leading_value(other) == spectral_norm(other)  # nothing to estimate from yet
+    for _ in range(6):
+        projector.project(matrix)
+    true, elsewhere = (float(np.linalg.norm(form, 2)) for form in (matrix, other))
+    # What is left of the matrix outside the ball has the same singular vectors and shares its leading ones.
+    outside = matrix - projector.project(matrix)
+    for form, largest in ((matrix, true), (outside, float(np.linalg.norm(outside, 2)))):
+        assert largest * (1.0 - 1e-3) <= projector.leading_value(form) <= largest * (1.0 + 1e-12)
+    assert 0.0 < projector.leading_value(other) < 0.9 * elsewhere  # a subspace that is not its own
+    assert projector.leading_value(np.zeros(shape)) == 0.0
+
+
 def test_a_block_follows_a_slowly_turning_matrix() -> None:
     shape, projector = (250, 300), NuclearProjector(60.0, (250, 300))
     first, second = (low_rank_plus_noise(shape, 5, 0.02, seed) for seed in (0, 1))

@@ -26,6 +26,10 @@ Array = NDArray[np.float64]
 class Certificate:
     """The best feasible matrix and the best lower bound seen so far.
 
+    Both have their price in decompositions. ``foresee`` and ``glance`` estimate what they would be, for a small part of
+    it: a solver looks at these on its way and pays (``certify``, ``feasible``) once they are within its tolerance. What
+    it returns is ``gap``, which estimates never enter.
+
     Parameters
     ----------
     problem
@@ -43,6 +47,9 @@ class Certificate:
         self.best: Feasible | None = None
         self.objective = math.inf
         self.bound = -math.inf
+        self._foreseen = -math.inf
+        self._direction: Array | None = None
+        self._rest = 0.0
         self._convex_everywhere = is_convex(problem.loss, None)
         self.price_share = 0.0
         self._cost_of_feasibility = 0.0
@@ -53,15 +60,14 @@ class Certificate:
         return max(self.objective - self.bound, 0.0) / self.problem.loss.scale
 
     def glance(self, matrix: Array) -> float:
-        """An estimate of the gap that ``feasible(matrix)`` would give, without a decomposition.
+        """An estimate of the gap that ``certify()`` and ``feasible(matrix)`` would give, without a decomposition.
 
         The cut to the box takes the matrix out of the ball, and the scaling back into it costs in proportion to what
-        was cut off, at the rate of the last ``feasible``: ``price_share`` of this gap. Not certified: it tells when the
-        real check is worth its price.
+        was cut off, at the rate of the last ``price`` or ``feasible``: ``price_share`` of this gap. Not certified.
         """
         value, cut = self._clipped(matrix)
         price = self._cost_of_feasibility * cut
-        gap = max(value + price - self.bound, 0.0)
+        gap = max(value + price - max(self.bound, self._foreseen), 0.0)
         self.price_share = price / gap if gap > 0.0 else 0.0
         return gap / self.problem.loss.scale
 
@@ -71,37 +77,63 @@ class Certificate:
         value = self.problem.objective(clipped) + self.part.penalty
         return value, 0.0 if self.problem.cset.alpha is None else float(np.linalg.norm(matrix - clipped))
 
+    def price(self, matrix: Array) -> None:
+        """Learn what it costs to make this matrix feasible, for ``glance``: a rounded up norm is good enough."""
+        self._learn(matrix, self.part.feasible(matrix, exact=False))
+
     def feasible(self, matrix: Array) -> None:
         """Offer a matrix: made feasible, kept if it is the best so far."""
         point = self.part.feasible(matrix, self.exact)
-        value = self.problem.objective(point.matrix) + point.penalty
-        clipped, cut = self._clipped(matrix)
-        self._cost_of_feasibility = max(value - clipped, 0.0) / cut if cut > 0.0 else 0.0
+        value = self._learn(matrix, point)
         if value < self.objective:
             self.best, self.objective = point, value
 
+    def _learn(self, matrix: Array, point: Feasible) -> float:
+        value = self.problem.objective(point.matrix) + point.penalty
+        clipped, cut = self._clipped(matrix)
+        self._cost_of_feasibility = max(value - clipped, 0.0) / cut if cut > 0.0 else 0.0
+        return value
+
+    def foresee(self, matrix: Array, ball_part: Array, inside: NDArray[np.bool_] | None = None) -> None:
+        """Offer a lower bound from P near ``matrix`` as ``lower_bound`` does, its value estimated, for ``certify``.
+
+        The estimate lies above: by the singular subspace of the part's last step, which near an optimum holds the
+        largest singular values of the gradient.
+        """
+        split = self._split(matrix, ball_part, inside)
+        if split is not None and (foreseen := split[0] - self.part.support(split[1], certified=False)) > self._foreseen:
+            self._foreseen = foreseen
+            self._rest, self._direction = split
+
+    def certify(self) -> None:
+        """Pay for the best of the bounds that ``foresee`` was offered."""
+        if self._direction is not None:
+            self.bound = max(self.bound, self._rest - self.part.support(self._direction))
+            self._foreseen, self._direction = -math.inf, None
+
     def lower_bound(self, matrix: Array, ball_part: Array, inside: NDArray[np.bool_] | None = None) -> None:
-        """Offer a lower bound from P near ``matrix``.
+        """Offer a lower bound from P near ``matrix``, certified at once.
 
         G1 is ``ball_part`` where ``inside`` is False and the gradient itself where it is True: strictly within the box
         an optimum owes the box nothing, and an error costs less in the spectral norm of G1 than in the l1 norm of G2.
         Without a box G1 is all of the gradient, and with a free level it must sum to zero (``obmc.solvers.level``).
         """
+        split = self._split(matrix, ball_part, inside)
+        if split is not None:
+            self.bound = max(self.bound, split[0] - self.part.support(split[1]))
+
+    def _split(self, matrix: Array, ball_part: Array, inside: NDArray[np.bool_] | None) -> tuple[float, Array] | None:
+        """The bound but for the support of the structured set, and the G1 that this is of; None where there is none."""
         cset = self.problem.cset
         point = matrix if self._convex_everywhere else cset.clip(matrix)
         if cset.alpha is None and self.problem.effects is not None:
             shift, _, found = best_shift(self.problem.loss, point.reshape(-1)[self.problem.omega.flat])
             if not found:
-                return
+                return None
             point = point + shift
         gradient = self.problem.gradient(point)
         value = self.problem.objective(point) - float(np.vdot(gradient, point))
         if cset.alpha is None:
-            ball_part = gradient
-        elif inside is not None:
-            ball_part = np.where(inside, gradient, ball_part)
-        support, held = self.part.support(ball_part)
-        value -= support
-        if cset.alpha is not None:
-            value -= cset.alpha * float(np.abs(gradient - held).sum())
-        self.bound = max(self.bound, value)
+            return value, self.part.held(gradient)
+        held = self.part.held(ball_part if inside is None else np.where(inside, gradient, ball_part))
+        return value - cset.alpha * float(np.abs(gradient - held).sum()), held

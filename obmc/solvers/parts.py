@@ -68,8 +68,14 @@ class Part(Protocol):
     def step(self, target: Array, rho: float) -> Array:
         """The proximal step: the structured matrix nearest to ``target``."""
 
-    def support(self, direction: Array) -> tuple[float, Array]:
-        """An upper bound of sup over the structured set of <-G1, S> - penalty(S), and the G1 that it holds for."""
+    def held(self, direction: Array) -> Array:
+        """The part of a direction that the structured set can hold, where its support is finite: a G1."""
+
+    def support(self, direction: Array, certified: bool = True) -> float:
+        """An upper bound of sup over the structured set of <-G1, S> - penalty(S), for a G1 = ``held(G1)``.
+
+        Not ``certified``: an estimate from below, by the singular subspace of the last step.
+        """
 
     def feasible(self, z: Array, exact: bool) -> Feasible:
         """A matrix within ball and box near the iterate ``z``."""
@@ -93,8 +99,12 @@ class BallPart:
     def step(self, target: Array, rho: float) -> Array:
         return self._projector.project(target)
 
-    def support(self, direction: Array) -> tuple[float, Array]:
-        return self.cset.tau * spectral_norm(direction), direction
+    def held(self, direction: Array) -> Array:
+        return direction
+
+    def support(self, direction: Array, certified: bool = True) -> float:
+        norm = spectral_norm(direction) if certified else self._projector.leading_value(direction)
+        return self.cset.tau * norm
 
     def feasible(self, z: Array, exact: bool) -> Feasible:
         point = self.cset.clip(z)
@@ -140,12 +150,17 @@ class EffectsPart:
         self._low_rank = self._projector.project(target - effects)
         return effects + self._low_rank
 
-    def support(self, direction: Array) -> tuple[float, Array]:
+    def held(self, direction: Array) -> Array:
         # The level is free, so G1 must have mean zero; what is taken off moves to the box's part.
-        centred = direction - direction.mean()
-        sums = centred.sum(axis=1), centred.sum(axis=0)
+        return direction - direction.mean()
+
+    def support(self, direction: Array, certified: bool = True) -> float:
+        sums = direction.sum(axis=1), direction.sum(axis=0)
         value = float(sums[0] @ sums[0] + sums[1] @ sums[1]) / (2.0 * self.ridge)
-        return value + (self.cset.tau * spectral_norm(centred) if self.low_rank else 0.0), centred
+        if not self.low_rank:
+            return value
+        norm = spectral_norm(direction) if certified else self._projector.leading_value(direction)
+        return value + self.cset.tau * norm
 
     def feasible(self, z: Array, exact: bool) -> Feasible:
         effects, cset = self._effects, self.cset

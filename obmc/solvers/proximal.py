@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from obmc.losses import Loss
 
 Array = NDArray[np.float64]
+
+# Newton's method alone goes on as long as its longest step falls by this factor from one turn to the next.
+_FALL = 0.5
 
 
 def proximal_point(
@@ -20,12 +25,11 @@ def proximal_point(
     tol: float = 1e-5,
     max_iter: int = 60,
 ) -> Array:
-    """Solve l'(x) + rho (x - v) = 0 entry by entry by Newton's method, safeguarded by a bracket, and cut to the box.
+    """Solve l'(x) + rho (x - v) = 0 entry by entry by Newton's method, cut to the box; safeguarded where it strays.
 
-    The derivative g grows with slope at least s = rho + min(0, inf l'') > 0, so from any x in the box the solution lies
-    towards x - g(x)/s and no further: a bracket that shrinks with every evaluation. A step that leaves it goes to its
-    end, which is the answer for an entry at the bound; where that end was tried before it halves the bracket instead,
-    which ends any cycle.
+    The steps of all entries are watched together: as long as the longest falls to half from turn to turn they come to
+    rest, and an entry at rest has the derivative 0 or is at the bound that it is pushed against. Once it does not fall,
+    every entry is held in a bracket (``_bracketed``).
 
     Parameters
     ----------
@@ -43,21 +47,56 @@ def proximal_point(
         Largest change of an entry, relative to the largest entry, at which Newton stops; what is left then is of the
         order of its square.
     """
-    least_slope = rho + min(0.0, least_curvature)
     bound = np.inf if alpha is None else alpha
     x = np.clip(start, -bound, bound)
-    residual, step, size = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+    size = np.empty_like(x)
+    longest = math.inf
+    for turn in range(max_iter):
+        following, _ = _newton(loss, x, centre, rho)
+        np.maximum(following, -bound, out=following)
+        np.minimum(following, bound, out=following)
+        change = _largest(np.subtract(following, x, out=size))
+        if change <= tol * _largest(following, size):
+            return following
+        if not change <= _FALL * longest:
+            return _bracketed(loss, centre, rho, bound, x, rho + min(0.0, least_curvature), tol, max_iter - turn)
+        x, longest = following, change
+    return x
+
+
+def _newton(loss: Loss, x: Array, centre: Array, rho: float) -> tuple[Array, Array]:
+    """Where Newton's step leads from x, and the derivative l'(x) + rho (x - v) at x."""
+    gradient, curvature = loss.slopes(x)
+    residual = np.subtract(x, centre)
+    residual *= rho
+    residual += gradient
+    step = np.add(curvature, rho)
+    np.divide(residual, step, out=step)
+    return np.subtract(x, step, out=step), residual
+
+
+def _largest(x: Array, out: Array | None = None) -> float:
+    """max |x|, computed in ``out`` or over x itself."""
+    return float(np.abs(x, out=x if out is None else out).max(initial=0.0))
+
+
+def _bracketed(
+    loss: Loss, centre: Array, rho: float, bound: float, x: Array, least_slope: float, tol: float, max_iter: int
+) -> Array:
+    """The same from ``x`` in the box, with every entry in a bracket that shrinks with every evaluation.
+
+    The derivative g grows with slope at least s = rho + min(0, inf l'') > 0, so from any x in the box the solution lies
+    towards x - g(x)/s and no further. A step that leaves the bracket goes to its end, which is the answer for an entry
+    at the bound; where that end was tried before it halves the bracket instead, which ends any cycle.
+    """
+    size = np.empty_like(x)
     low, high = x, x
     low_tried = high_tried = np.zeros(loss.n, dtype=bool)
     for turn in range(max_iter):
-        gradient, curvature = loss.slopes(x)
-        np.subtract(x, centre, out=residual)
-        residual *= rho
-        residual += gradient
+        newton, residual = _newton(loss, x, centre, rho)
         falls, rises = residual < 0.0, residual > 0.0
         if turn == 0:
-            np.divide(residual, least_slope, out=step)
-            other = np.subtract(x, step, out=step)
+            other = x - residual / least_slope
             low, high = np.minimum(x, other), np.maximum(x, other)
             np.maximum(low, -bound, out=low)
             np.minimum(high, bound, out=high)
@@ -67,9 +106,6 @@ def proximal_point(
             np.copyto(high, x, where=rises)
             low_tried |= falls
             high_tried |= rises
-        np.add(curvature, rho, out=step)
-        np.divide(residual, step, out=step)
-        newton = np.subtract(x, step, out=step)
         following = np.maximum(newton, low)
         np.minimum(following, high, out=following)
         if turn > 0:  # the first step leaves an end that was tried, or stays where it is
@@ -80,9 +116,8 @@ def proximal_point(
             if back.any():
                 back &= following != x
                 np.copyto(following, 0.5 * (low + high), where=back)
-        np.subtract(following, x, out=size)
-        change = float(np.abs(size, out=size).max(initial=0.0))
+        change = _largest(np.subtract(following, x, out=size))
         x = following
-        if change <= tol * float(np.abs(x, out=size).max(initial=0.0)):
+        if change <= tol * _largest(x, size):
             break
     return x
