@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# An estimate this close to 0 is 0 to rounding, in the unit of the matrix: an entry of which nothing was learnt.
+_ROUNDING = 1e-12
+
+
 class Predictor(Protocol):
     """What can be asked for entries: a ``Completion``, or a baseline."""
 
@@ -60,12 +64,17 @@ def _predicted(done: Predictor, test: Observations) -> NDArray[np.float64]:
     return entries
 
 
+def _without_rounding(entries: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rounding errors around 0 set to 0: neither their signs nor their order say anything."""
+    return np.where(np.abs(entries) <= _ROUNDING, 0.0, entries)
+
+
 def sign_accuracy(done: Predictor, test: Observations) -> float:
-    """The share of held-out entries whose sign the estimate has; an estimate of exactly 0 counts as +1.
+    """The share of held-out entries whose sign the estimate has; an estimate of 0, to rounding, counts as +1.
 
     Source: paper, section 5.1 (Acc).
     """
-    guess = np.where(_predicted(done, test) >= 0.0, 1, -1)
+    guess = np.where(_without_rounding(_predicted(done, test)) >= 0.0, 1, -1)
     return float(np.mean(guess == test.signs))
 
 
@@ -96,7 +105,7 @@ def auc(done: Predictor, test: Observations) -> float:
     count, rest = int(positive.sum()), int(len(test) - positive.sum())
     if count == 0 or rest == 0:
         return math.nan
-    ranks = pd.Series(_predicted(done, test)).rank().to_numpy()
+    ranks = pd.Series(_without_rounding(_predicted(done, test))).rank().to_numpy()
     return float((ranks[positive].sum() - count * (count + 1) / 2.0) / (count * rest))
 
 
@@ -168,7 +177,7 @@ def accuracy_by_activity(
     side = 0 if by == "user" else 1
     seen = np.bincount((train.rows, train.cols)[side], minlength=train.shape[side])
     known = seen[(test.rows, test.cols)[side]]
-    right = np.where(_predicted(done, test) >= 0.0, 1, -1) == test.signs
+    right = np.where(_without_rounding(_predicted(done, test)) >= 0.0, 1, -1) == test.signs
     edges = np.unique(np.quantile(known, np.linspace(0.0, 1.0, number + 1), method="higher"))
     place = np.searchsorted(edges[1:-1], known, side="right") if len(edges) > 2 else np.zeros(len(known), dtype=int)
     table = pd.DataFrame({"group": place, "known": known, "right": right}).groupby("group")

@@ -82,7 +82,7 @@ def check_script(exhibit: Exhibit, content: bytes) -> None:
     homes = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     assert homes and all(home.split(".")[0] == "obmc" for home in homes)
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import)]
-    assert "obmc 0.1.0, results version 1" in (ast.get_docstring(tree) or "")
+    assert "obmc 0.1.0, results version 2" in (ast.get_docstring(tree) or "")
 
 
 def check_notebook(exhibit: Exhibit, content: bytes) -> None:

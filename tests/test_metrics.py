@@ -56,9 +56,17 @@ def test_the_relative_error_names_what_is_wrong(estimate: Any, truth: Any, words
 
 
 def test_sign_accuracy_counts_zero_as_plus_one() -> None:
-    known = Known(np.array([[0.0, -1e-300, 9.0], [-0.0, 9.0, 0.3]]))
+    known = Known(np.array([[0.0, -1e-9, 9.0], [-0.0, 9.0, 0.3]]))
     # +1 and -1 right, -0.0 counts as +1 and is wrong, 0.3 right.
     assert metrics.sign_accuracy(known, TEST) == 0.75
+
+
+def test_rounding_around_zero_is_no_sign_and_no_order() -> None:
+    train = Observations([0, 1], [2, 1], [1, -1], (2, 3))
+    for known in (np.array([[-1e-22, 3e-17, 9.0], [-2e-25, 9.0, -1e-13]]), np.zeros((2, 3))):
+        assert metrics.sign_accuracy(Known(known), TEST) == 0.5
+        assert metrics.auc(Known(known), TEST) == 0.5
+        assert metrics.accuracy_by_activity(Known(known), train, TEST)["accuracy"].mean() == 0.5
 
 
 def test_the_majority_is_the_training_sets_and_ties_go_to_plus_one() -> None:
