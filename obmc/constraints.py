@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, lapack
+from scipy.linalg import lapack
 
 from obmc.errors import check_integer, check_number, check_numbers, check_shape
 
@@ -103,7 +103,7 @@ def simplex_threshold(values: Array, radius: float) -> float:
 def _threshold(ordered: Array, radius: float) -> float:
     """The same for values from the largest to the smallest."""
     sums = ordered.cumsum()
-    if sums[-1] <= radius:
+    if not len(sums) or sums[-1] <= radius:
         return 0.0
     thresholds = (sums - radius) / np.arange(1, len(ordered) + 1)
     # A radius below the rounding of the largest value leaves no value above its threshold: then everything goes to 0.
@@ -113,9 +113,7 @@ def _threshold(ordered: Array, radius: float) -> float:
 
 def spectral_norm(matrix: Array) -> float:
     """||A||_2 from above: the largest eigenvalue of the smaller Gram matrix, with a margin for its rounding."""
-    last = min(matrix.shape) - 1
-    top = eigh(_gram(matrix), eigvals_only=True, subset_by_index=[last, last], driver="evx", check_finite=False)
-    largest = max(float(top[0]), 0.0)
+    largest = max(float(np.linalg.eigvalsh(_gram(matrix))[-1]), 0.0)
     if largest < _UNDERFLOW:
         return float(np.abs(matrix).max()) * math.sqrt(matrix.size)
     return math.sqrt(largest) * rounded_up(matrix.shape)
@@ -203,9 +201,9 @@ class NuclearProjector:
         """||A||_2 from below, by the right singular subspace of the last projection; exact where none is kept."""
         if self._right is None:
             return spectral_norm(matrix)
-        # The columns kept are orthogonal, each as long as its singular value.
-        lengths = np.maximum(np.linalg.norm(self._right, axis=0), math.sqrt(_UNDERFLOW))
-        image = (matrix.T if self.transposed else matrix) @ (self._right / lengths)
+        # Columns beyond the rank of what was projected are rounding: as they are they need not be orthogonal.
+        basis = _orthonormal(self._right.copy(order="F"))
+        image = (matrix.T if self.transposed else matrix) @ basis
         return math.sqrt(max(float(np.linalg.eigvalsh(image.T @ image)[-1]), 0.0))
 
     def _project_dense(self, wide: Array) -> Array:

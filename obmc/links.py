@@ -173,10 +173,8 @@ class Logistic(Link):
 
     def probability_and_density(self, x: ArrayLike) -> tuple[Array, Array]:
         """h and h' = h (1 - h)."""
-        # To rounding what ``probability`` gives, in half its time; beyond -700 it stays where it was.
-        odds = np.exp(np.minimum(-np.asarray(x, dtype=np.float64), 700.0))
-        odds += 1.0
-        probability = np.divide(1.0, odds, out=odds)
+        # What ``probability`` gives, to rounding and in half its time; below -700 it is held at h(-700) = 1e-304.
+        probability = 1.0 / (1.0 + np.exp(np.minimum(-np.asarray(x, dtype=np.float64), 700.0)))
         density = 1.0 - probability
         density *= probability
         return probability, density

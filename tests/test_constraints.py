@@ -117,6 +117,7 @@ def test_the_simplex_threshold_meets_its_radius(seed: int, n: int, radius: float
 @pytest.mark.parametrize("radius", [1e-17, 1e-300])
 def test_a_radius_below_all_rounding_leaves_nothing_and_no_error(radius: float) -> None:
     assert simplex_threshold(np.array([1.0, 1.0, 0.5]), radius) == 1.0
+    assert simplex_threshold(np.empty(0), radius) == 0.0
     assert np.abs(ConstraintSet(radius, None).project_nuclear(np.eye(4))).max() <= 1e-16
     assert np.abs(NuclearProjector(radius, (4, 4)).project(np.eye(4))).max() <= 1e-16
 
@@ -245,6 +246,28 @@ def test_the_leading_value_is_estimated_from_below(shape: tuple[int, int]) -> No
         assert largest * (1.0 - 1e-3) <= projector.leading_value(form) <= largest * (1.0 + 1e-12)
     assert 0.0 < projector.leading_value(other) < 0.9 * elsewhere  # a subspace that is not its own
     assert projector.leading_value(np.zeros(shape)) == 0.0
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-13])
+@pytest.mark.parametrize("shape", [(40, 90), (120, 100), (300, 320)])
+def test_a_block_wider_than_the_rank_does_not_overstate_the_leading_value(shape: tuple[int, int], noise: float) -> None:
+    matrix = low_rank_plus_noise(shape, 3, noise, 6)
+    projector = NuclearProjector(0.5 * nuclear_norm(matrix), shape, approximate=True)
+    for _ in range(4):
+        outside = matrix - projector.project(matrix)
+        for form in (matrix, outside):
+            largest = float(np.linalg.norm(form, 2))
+            assert largest * (1.0 - 1e-6) <= projector.leading_value(form) <= largest * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("shape", [(20, 30), (60, 50)])
+def test_the_spectral_norm_of_many_equal_values_is_found(shape: tuple[int, int]) -> None:
+    # The gradient at an optimum has as many equal leading singular values as the solution has rank.
+    rng, side = np.random.default_rng(0), min(shape)
+    for equal in (side // 2, side - 1, side) * 60:
+        values = np.where(np.arange(side) < equal, 1.0, rng.random(side))
+        left, right = (np.linalg.qr(rng.standard_normal((d, side)))[0] for d in shape)
+        assert spectral_norm((left * values) @ right.T) == pytest.approx(1.0, rel=1e-13)
 
 
 def test_a_block_follows_a_slowly_turning_matrix() -> None:

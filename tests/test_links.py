@@ -127,6 +127,12 @@ def test_the_paired_functions_are_the_single_ones(link: Link) -> None:
         for values, name in zip(pair, names, strict=True):
             single = getattr(link, name)(x)
             assert np.abs(values - single).max() <= 1e-15 * np.abs(single).max(), name
+    for point in (0.5, np.float64(-2.0), -800.0, 800.0):
+        probability, density = link.probability_and_density(point)
+        assert probability == pytest.approx(float(link.probability(point)), rel=1e-14, abs=1e-300)
+        assert density == pytest.approx(
+            float(link.density(point)), rel=1e-14, abs=1e-300 + 1e-16 / getattr(link, "sigma", 1.0)
+        )
 
 
 @pytest.mark.parametrize("link", LINKS, ids=str)

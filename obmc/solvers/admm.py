@@ -31,8 +31,9 @@ START = 0.5
 EXACT_BELOW = 1e-5
 # Without convexity the over-relaxed iteration can run in a small circle for ever. The plain one then comes to rest.
 PLAIN_AFTER = 250
-# Newton's method in the proximal step stops at a change whose square, which is the order of what is left, is a tenth of
-# the tolerance; no finer than 1e-5, whose square is at the rounding of the singular values.
+# Newton's method in the proximal step stops at a relative change whose square is a tenth of the tolerance: the square
+# is the order of what is left, where an entry changes little on the scale of the link. No finer than 1e-5, whose square
+# is at the rounding of the singular values; and that for a loss that is not convex, which is judged by residuals alone.
 NEWTON_SHARE, NEWTON_FINEST = 0.3, 1e-5
 # Below this share of Z the dual is rounding alone: the ball does not bind.
 BINDS = 1e-9
@@ -65,7 +66,7 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
     z, u, values = np.zeros(shape), np.zeros(shape), np.zeros(loss.n)
     work, target = np.empty(shape), np.empty(shape)
     pace = _Pace(tol)
-    newton = max(NEWTON_FINEST, NEWTON_SHARE * math.sqrt(tol))
+    newton = max(NEWTON_FINEST, NEWTON_SHARE * math.sqrt(tol)) if convex else NEWTON_FINEST
     done, message, iteration = False, "the iteration limit was reached", 0
     for iteration in range(1, max_iter + 1):
         # X-step. A ridge is folded into the quadratic: rho/2 (x - v)^2 + ridge/2 x^2 = weight/2 (x - rho v/weight)^2.
@@ -118,8 +119,8 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
     if not done:
         certificate.feasible(z)
         if convex:
-            certificate.foresee(z, -rho * u, None if cset.alpha is None else np.abs(x) < cset.alpha)
             certificate.certify()
+            certificate.lower_bound(z, -rho * u, None if cset.alpha is None else np.abs(x) < cset.alpha)
     elif not convex:
         certificate.feasible(z)
     assert certificate.best is not None

@@ -48,8 +48,7 @@ class Certificate:
         self.objective = math.inf
         self.bound = -math.inf
         self._foreseen = -math.inf
-        self._direction: Array | None = None
-        self._rest = 0.0
+        self._split_off: tuple[float, Array] | None = None
         self._convex_everywhere = is_convex(problem.loss, None)
         self.price_share = 0.0
         self._cost_of_feasibility = 0.0
@@ -97,19 +96,21 @@ class Certificate:
     def foresee(self, matrix: Array, ball_part: Array, inside: NDArray[np.bool_] | None = None) -> None:
         """Offer a lower bound from P near ``matrix`` as ``lower_bound`` does, its value estimated, for ``certify``.
 
-        The estimate lies above: by the singular subspace of the part's last step, which near an optimum holds the
-        largest singular values of the gradient.
+        The estimate lies above the bound: it is made by the singular subspace of the part's last step, which near an
+        optimum holds the largest singular values of the gradient, and further away may miss them. So the last offer
+        counts, not the best.
         """
-        split = self._split(matrix, ball_part, inside)
-        if split is not None and (foreseen := split[0] - self.part.support(split[1], certified=False)) > self._foreseen:
-            self._foreseen = foreseen
-            self._rest, self._direction = split
+        self._split_off = self._split(matrix, ball_part, inside)
+        if self._split_off is not None:
+            rest, held = self._split_off
+            self._foreseen = rest - self.part.support(held, certified=False)
 
     def certify(self) -> None:
-        """Pay for the best of the bounds that ``foresee`` was offered."""
-        if self._direction is not None:
-            self.bound = max(self.bound, self._rest - self.part.support(self._direction))
-            self._foreseen, self._direction = -math.inf, None
+        """Pay for the bound that ``foresee`` was offered last."""
+        if self._split_off is not None:
+            rest, held = self._split_off
+            self.bound = max(self.bound, rest - self.part.support(held))
+            self._foreseen, self._split_off = -math.inf, None
 
     def lower_bound(self, matrix: Array, ball_part: Array, inside: NDArray[np.bool_] | None = None) -> None:
         """Offer a lower bound from P near ``matrix``, certified at once.

@@ -56,7 +56,7 @@ def proximal_point(
         np.maximum(following, -bound, out=following)
         np.minimum(following, bound, out=following)
         change = _largest(np.subtract(following, x, out=size))
-        if change <= tol * _largest(following, size):
+        if change <= tol * bound and change <= tol * _largest(following, size):
             return following
         if not change <= _FALL * longest:
             return _bracketed(loss, centre, rho, bound, x, rho + min(0.0, least_curvature), tol, max_iter - turn)
@@ -87,9 +87,11 @@ def _bracketed(
 
     The derivative g grows with slope at least s = rho + min(0, inf l'') > 0, so from any x in the box the solution lies
     towards x - g(x)/s and no further. A step that leaves the bracket goes to its end, which is the answer for an entry
-    at the bound; where that end was tried before it halves the bracket instead, which ends any cycle.
+    at the bound. Where that end was tried before, and where a step is not half as long as the last but one, the bracket
+    is halved instead, which ends any cycle.
     """
     size = np.empty_like(x)
+    last = last_but_one = np.full(loss.n, np.inf)
     low, high = x, x
     low_tried = high_tried = np.zeros(loss.n, dtype=bool)
     for turn in range(max_iter):
@@ -113,10 +115,12 @@ def _bracketed(
             low_again &= low_tried
             high_again &= high_tried
             back = np.logical_or(low_again, high_again, out=low_again)
+            back |= np.abs(following - x) > np.maximum(0.5 * last_but_one, tol * _largest(following, size))
             if back.any():
                 back &= following != x
                 np.copyto(following, 0.5 * (low + high), where=back)
-        change = _largest(np.subtract(following, x, out=size))
+        last_but_one, last = last, np.abs(following - x)
+        change = float(last.max(initial=0.0))
         x = following
         if change <= tol * _largest(x, size):
             break

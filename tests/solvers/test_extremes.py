@@ -132,3 +132,15 @@ def test_a_wide_range_of_rows_seen_often_and_once() -> None:
     obs = Observations(rows, cols, rng.choice([-1, 1], len(rows)), (60, 80))
     for link in (Logistic(), Gaussian(0.5)):
         solved(likelihood(link, obs.signs), obs.omega, ConstraintSet.for_rank((60, 80)))
+
+
+@pytest.mark.parametrize("shape", [(100, 120), (120, 100), (300, 320)])
+def test_a_few_observed_rows_are_solved_as_soon_as_many(shape: tuple[int, int]) -> None:
+    # The iterates have fewer singular values than a block has columns.
+    rng = np.random.default_rng(0)
+    rows, cols = np.repeat(rng.permutation(shape[0])[:4], 40), np.tile(rng.permutation(shape[1])[:40], 4)
+    omega = Omega(rows, cols, shape)
+    for share in (0.05, 0.25):
+        cset = ConstraintSet(share * math.sqrt(shape[0] * shape[1]))
+        found = solved(likelihood(Logistic(), rng.choice([-1.0, 1.0], 160)), omega, cset)
+        assert found.iterations <= 60

@@ -65,3 +65,15 @@ def test_no_point_of_a_fine_grid_is_better(link: Link, kind: str) -> None:
     x = proximal_point(loss, centre, rho, 1.0, np.zeros(N), least)
     best = np.min([value(np.full(N, point)) for point in np.linspace(-1.0, 1.0, 2001)], axis=0)
     assert np.all(value(x) <= best + 1e-12 * (1.0 + np.abs(best)))
+
+
+def test_a_cycle_within_the_bracket_is_broken() -> None:
+    # Far starts with a weak quadratic: Newton's steps turn round and round between two points of the flat ends.
+    rng, worst = np.random.default_rng(3), 0.0
+    for _ in range(40):
+        loss = Likelihood(Logistic(), rng.choice([-1.0, 1.0], N), rng.uniform(-0.9, 0.9, N))
+        rho = 10.0 ** rng.uniform(-2.0, -0.5)
+        centre, start = rng.uniform(-4.0, 4.0, N), rng.uniform(-300.0, 300.0, N)
+        x = proximal_point(loss, centre, rho, None, start, 0.0)
+        worst = max(worst, float(np.abs(loss.gradient(x) + rho * (x - centre)).max()))
+    assert worst <= 1e-5
