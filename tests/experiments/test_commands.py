@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import json
 import os
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from obmc.experiments import FIELDS, Progress, Store, Sweep, figures, run
 from obmc.experiments.commands import console
 from obmc.experiments.commands.console import ProgressLine, text_of
 from obmc.experiments.commands.sweep import parse_mechanism
+from obmc.experiments.machine import machine
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ["--shape", "30", "20", "--ratio", "0.4", "--tol", "1e-3"]
@@ -355,6 +357,12 @@ def test_reproduce_makes_a_figure_again_and_resumes(tmp_path: Path, capsys: pyte
     assert captured.err == ""
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "known" / "figure-1b.csv"), again)
     assert not (tmp_path / "known" / "figure-1a.csv").exists()
+    # Beside the tables stands on what machine each was made.
+    assert json.loads((tmp_path / "known" / "machine.json").read_text()) == {"figure-1b": machine()}
+    (tmp_path / "known" / "machine.json").write_text('{"figure-3a": {"processor": "another"}}')
+    assert cli.main(["reproduce", "--figure", "1b", "--computed", "--output", str(tmp_path / "known")]) == 0
+    kept = json.loads((tmp_path / "known" / "machine.json").read_text())
+    assert kept == {"figure-1b": machine(), "figure-3a": {"processor": "another"}}
 
 
 @pytest.mark.data

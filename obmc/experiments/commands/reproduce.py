@@ -156,10 +156,15 @@ def _write(figure: Figure, folder: Path, options: argparse.Namespace, found: Ite
     if not rows:
         print(f"Figure {figure.name}: nothing of it is in the results store.")
         return
-    # On another machine the last digits may differ.
-    (folder / MACHINE).write_text(json.dumps(machine(), indent=2) + "\n", encoding="utf-8")
+    _note_machine(folder / MACHINE, target.stem)
     print(f"{target}: {figure.title}.")
     print(means(sorted(rows, key=lambda row: places[settings_of(row)]), figure.against))
+
+
+def _note_machine(target: Path, table: str) -> None:
+    """Say beside the tables on what machine this one was made: on another the last digits may differ."""
+    made = json.loads(target.read_text(encoding="utf-8")) if target.exists() else {}
+    target.write_text(json.dumps({**made, table: machine()}, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def means(rows: list[Row], against: str) -> str:
