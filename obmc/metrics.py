@@ -54,6 +54,11 @@ def average_relative_error(estimate: Predictor | NDArray[np.float64], truth: NDA
 
 def _predicted(done: Predictor, test: Observations) -> NDArray[np.float64]:
     """The entries at the held-out positions; ``ValueError`` where a completion does not know them all."""
+    if not hasattr(done, "predict"):
+        raise ValueError(
+            f"done must be a completion or a baseline, which predicts entries, got a {type(done).__name__}; of a "
+            "release that is its .completion."
+        )
     entries = done.predict(test.rows, test.cols)
     unknown = int(np.count_nonzero(np.isnan(entries)))
     if unknown:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from obmc import metrics
+from obmc import InputPerturbation, metrics
+from obmc.constraints import ConstraintSet
 from obmc.links import Gaussian, Link, Logistic
 from obmc.observations import Observations
 
@@ -59,6 +60,18 @@ def test_sign_accuracy_counts_zero_as_plus_one() -> None:
     known = Known(np.array([[0.0, -1e-9, 9.0], [-0.0, 9.0, 0.3]]))
     # +1 and -1 right, -0.0 counts as +1 and is wrong, 0.3 right.
     assert metrics.sign_accuracy(known, TEST) == 0.75
+
+
+def test_a_release_is_not_what_a_metric_takes_but_its_completion_is() -> None:
+    train = Observations([0, 0, 1], [0, 1, 2], [1, -1, 1], (2, 3))
+    cset = ConstraintSet.for_rank((2, 3))
+    release = InputPerturbation(epsilon=2.0).release(train, Logistic(), cset, rng=np.random.default_rng(0))
+    assert 0.0 <= metrics.sign_accuracy(release.completion, TEST) <= 1.0
+    for metric in (metrics.sign_accuracy, metrics.auc, metrics.log_loss):
+        with pytest.raises(
+            ValueError, match=r"^done must be a completion or a baseline.* got a Release; .*\.completion\.$"
+        ):
+            metric(release, TEST)  # type: ignore[arg-type]
 
 
 def test_rounding_around_zero_is_no_sign_and_no_order() -> None:

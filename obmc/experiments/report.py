@@ -273,7 +273,7 @@ def _range(check: Check) -> str:
 
 def markdown(report: Report) -> str:
     """The whole report as a Markdown text; the same rows give the same text."""
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in report.verdicts.items())
+    counts = ", ".join(f"{verdict} {count}" for verdict, count in report.verdicts.items())
     lines = [
         "# What the paper's figures say, reproduced",
         "",

@@ -136,8 +136,8 @@ def _report(target: Path, folder: Path) -> None:
     report = make_report(read_tables(folder))
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(markdown(report), encoding="utf-8")
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in report.verdicts.items())
-    print(f"{target}: of {len(report.statements)} statements {counts}.")
+    counts = ", ".join(f"{verdict} {count}" for verdict, count in report.verdicts.items())
+    print(f"{target}: of {len(report.statements)} statements: {counts}.")
 
 
 def _sweeps(figure: Figure) -> dict[str, Sweep]:
