@@ -69,9 +69,15 @@ def _predicted(done: Predictor, test: Observations) -> NDArray[np.float64]:
     return entries
 
 
-def _without_rounding(entries: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rounding errors around 0 set to 0: neither their signs nor their order say anything."""
+def _learnt(done: Predictor, test: Observations) -> NDArray[np.float64]:
+    """These entries with rounding errors around 0 set to 0: neither their signs nor their order say anything."""
+    entries = _predicted(done, test)
     return np.where(np.abs(entries) <= _ROUNDING, 0.0, entries)
+
+
+def _right(done: Predictor, test: Observations) -> NDArray[np.bool_]:
+    """Where the estimate has the held-out sign."""
+    return (_learnt(done, test) >= 0.0) == (test.signs > 0)
 
 
 def sign_accuracy(done: Predictor, test: Observations) -> float:
@@ -79,8 +85,7 @@ def sign_accuracy(done: Predictor, test: Observations) -> float:
 
     Source: paper, section 5.1 (Acc).
     """
-    guess = np.where(_without_rounding(_predicted(done, test)) >= 0.0, 1, -1)
-    return float(np.mean(guess == test.signs))
+    return float(np.mean(_right(done, test)))
 
 
 def majority_accuracy(train: Observations, test: Observations) -> float:
@@ -110,7 +115,7 @@ def auc(done: Predictor, test: Observations) -> float:
     count, rest = int(positive.sum()), int(len(test) - positive.sum())
     if count == 0 or rest == 0:
         return math.nan
-    ranks = pd.Series(_without_rounding(_predicted(done, test))).rank().to_numpy()
+    ranks = pd.Series(_learnt(done, test)).rank().to_numpy()
     return float((ranks[positive].sum() - count * (count + 1) / 2.0) / (count * rest))
 
 
@@ -182,7 +187,7 @@ def accuracy_by_activity(
     side = 0 if by == "user" else 1
     seen = np.bincount((train.rows, train.cols)[side], minlength=train.shape[side])
     known = seen[(test.rows, test.cols)[side]]
-    right = np.where(_without_rounding(_predicted(done, test)) >= 0.0, 1, -1) == test.signs
+    right = _right(done, test)
     edges = np.unique(np.quantile(known, np.linspace(0.0, 1.0, number + 1), method="higher"))
     place = np.searchsorted(edges[1:-1], known, side="right") if len(edges) > 2 else np.zeros(len(known), dtype=int)
     table = pd.DataFrame({"group": place, "known": known, "right": right}).groupby("group")

@@ -60,6 +60,12 @@ class Report:
         counts = {verdict: sum(found.verdict == verdict for found in self.statements) for verdict in VERDICTS}
         return {verdict: count for verdict, count in counts.items() if count}
 
+    @property
+    def summary(self) -> str:
+        """The counts in words."""
+        counts = ", ".join(f"{verdict} {count}" for verdict, count in self.verdicts.items())
+        return f"of {len(self.statements)} statements: {counts}."
+
 
 def make_report(rows: Mapping[str, pd.DataFrame]) -> Report:
     """The report of the rows of figures, choices and Table 1 by their names; what is missing or empty is left out."""
@@ -273,7 +279,6 @@ def _range(check: Check) -> str:
 
 def markdown(report: Report) -> str:
     """The whole report as a Markdown text; the same rows give the same text."""
-    counts = ", ".join(f"{verdict} {count}" for verdict, count in report.verdicts.items())
     lines = [
         "# What the paper's figures say, reproduced",
         "",
@@ -283,7 +288,7 @@ def markdown(report: Report) -> str:
         "`python -m obmc reproduce --report`; every verdict is computed from the rows in `data/results/` (version",
         f"{RESULTS_VERSION}), which `python -m obmc reproduce` makes again from their seeds.",
         "",
-        f"Of {len(report.statements)} statements: {counts}.",
+        report.summary.capitalize(),
         "",
         "A statement is a list of checks: one number about one curve, with its 95 % interval over the draws (Student's",
         "law, draws paired), and the range that it has to lie in. A check is met where the whole interval lies in the",

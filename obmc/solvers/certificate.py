@@ -48,7 +48,7 @@ class Certificate:
         self.objective = math.inf
         self.bound = -math.inf
         self._foreseen = -math.inf
-        self._split_off: tuple[float, Array] | None = None
+        self._offer: tuple[float, Array] | None = None
         self._convex_everywhere = is_convex(problem.loss, None)
         self.price_share = 0.0
         self._cost_of_feasibility = 0.0
@@ -100,17 +100,17 @@ class Certificate:
         optimum holds the largest singular values of the gradient, and further away may miss them. So the last offer
         counts, not the best.
         """
-        self._split_off = self._split(matrix, ball_part, inside)
-        if self._split_off is not None:
-            rest, held = self._split_off
+        self._foreseen, self._offer = -math.inf, self._split(matrix, ball_part, inside)
+        if self._offer is not None:
+            rest, held = self._offer
             self._foreseen = rest - self.part.support(held, certified=False)
 
     def certify(self) -> None:
-        """Pay for the bound that ``foresee`` was offered last."""
-        if self._split_off is not None:
-            rest, held = self._split_off
+        """Pay for the bound that was offered last, and is not paid for."""
+        if self._offer is not None:
+            rest, held = self._offer
             self.bound = max(self.bound, rest - self.part.support(held))
-            self._foreseen, self._split_off = -math.inf, None
+            self._foreseen, self._offer = -math.inf, None
 
     def lower_bound(self, matrix: Array, ball_part: Array, inside: NDArray[np.bool_] | None = None) -> None:
         """Offer a lower bound from P near ``matrix``, certified at once.
@@ -119,9 +119,8 @@ class Certificate:
         an optimum owes the box nothing, and an error costs less in the spectral norm of G1 than in the l1 norm of G2.
         Without a box G1 is all of the gradient, and with a free level it must sum to zero (``obmc.solvers.level``).
         """
-        split = self._split(matrix, ball_part, inside)
-        if split is not None:
-            self.bound = max(self.bound, split[0] - self.part.support(split[1]))
+        self._offer = self._split(matrix, ball_part, inside)
+        self.certify()
 
     def _split(self, matrix: Array, ball_part: Array, inside: NDArray[np.bool_] | None) -> tuple[float, Array] | None:
         """The bound but for the support of the structured set, and the G1 that this is of; None where there is none."""

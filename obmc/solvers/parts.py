@@ -81,6 +81,11 @@ class Part(Protocol):
         """A matrix within ball and box near the iterate ``z``."""
 
 
+def _largest_value(projector: NuclearProjector, matrix: Array, certified: bool) -> float:
+    """||A||_2 from above, or not ``certified`` and from below by what the projector's last step left."""
+    return spectral_norm(matrix) if certified else projector.leading_value(matrix)
+
+
 class BallPart:
     """||X||_* <= tau."""
 
@@ -103,8 +108,7 @@ class BallPart:
         return direction
 
     def support(self, direction: Array, certified: bool = True) -> float:
-        norm = spectral_norm(direction) if certified else self._projector.leading_value(direction)
-        return self.cset.tau * norm
+        return self.cset.tau * _largest_value(self._projector, direction, certified)
 
     def feasible(self, z: Array, exact: bool) -> Feasible:
         point = self.cset.clip(z)
@@ -157,10 +161,7 @@ class EffectsPart:
     def support(self, direction: Array, certified: bool = True) -> float:
         sums = direction.sum(axis=1), direction.sum(axis=0)
         value = float(sums[0] @ sums[0] + sums[1] @ sums[1]) / (2.0 * self.ridge)
-        if not self.low_rank:
-            return value
-        norm = spectral_norm(direction) if certified else self._projector.leading_value(direction)
-        return value + self.cset.tau * norm
+        return value + (self.cset.tau * _largest_value(self._projector, direction, certified) if self.low_rank else 0.0)
 
     def feasible(self, z: Array, exact: bool) -> Feasible:
         effects, cset = self._effects, self.cset

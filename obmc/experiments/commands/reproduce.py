@@ -136,8 +136,7 @@ def _report(target: Path, folder: Path) -> None:
     report = make_report(read_tables(folder))
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(markdown(report), encoding="utf-8")
-    counts = ", ".join(f"{verdict} {count}" for verdict, count in report.verdicts.items())
-    print(f"{target}: of {len(report.statements)} statements: {counts}.")
+    print(f"{target}: {report.summary}")
 
 
 def _sweeps(figure: Figure) -> dict[str, Sweep]:
