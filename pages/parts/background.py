@@ -69,14 +69,14 @@ def store_note() -> str:
     return _results().note
 
 
-@st.cache_data(show_spinner=False)
+@st.cache_resource(show_spinner=False)
 def _shipped_seconds() -> Means:
     with suppress(OSError, ValueError, KeyError):
         return figures.shipped_seconds()
     return {}
 
 
-@st.cache_data(show_spinner=False, ttl=60.0)
+@st.cache_resource(show_spinner=False, ttl=60.0)
 def mean_seconds() -> Means:
     """The mean time of a run of each kind, here or where the shipped results were made."""
     own = _results().own

@@ -239,6 +239,12 @@ def test_nothing_for_developers_is_open(server: Server) -> None:
 # Ends and new starts --------------------------------------------------------------------------------------------------
 
 
+def test_a_start_says_where_to_look_and_nothing_that_reads_like_an_error(make_server: Callable[..., Server]) -> None:
+    server = make_server()
+    said = [line.strip() for line in server.log.read_text().splitlines() if line.strip()]
+    assert [line.partition(":")[0] for line in said] == ["You can now view your Streamlit app in your browser.", "URL"]
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_server_ends_with_all_it_started_while_jobs_run(
     make_server: Callable[..., Server], how: signal.Signals
