@@ -517,7 +517,14 @@ def heat_map(
         "y": [f"{ratio:.0%}" for ratio in ratios],
         "customdata": np.dstack([grid(name) for name in ("low", "high", "count")]),
         "colorscale": "Cividis",
-        "colorbar": {"tickfont": {"color": INK}, "title": _title(title), "tickformat": ".3~p" if percent else ""},
+        # Above the cells, so that on a phone they are wide enough for their numbers.
+        "colorbar": {
+            "orientation": "h",
+            "thickness": size,
+            "tickfont": {"color": INK},
+            "title": {**_title(title), "side": "top"},
+            "tickformat": ".3~p" if percent else "",
+        },
         "xgap": 1,
         "ygap": 1,
         "hoverongaps": False,

@@ -10,7 +10,7 @@ from pages.parts.learn_contents import CHAPTER, CHAPTERS
 
 def page() -> None:
     st.title("Learn")
-    chapter = address.pick(st.pills, CHAPTER, tuple(CHAPTERS), wrap=True, label_visibility="collapsed")
+    chapter = address.pick(st.pills, CHAPTER, tuple(CHAPTERS), label_visibility="collapsed")
     CHAPTERS[chapter]()
 
 

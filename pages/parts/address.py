@@ -146,7 +146,8 @@ def pick(widget: Callable[..., Any], control: Control, options: Iterable[str], *
 
     These are without a choice where the address has an empty text, required or not.
     """
-    chosen = widget(control.label, options, default=control.default, required=True, **look, **bind(control))
+    # In a column they would else stay in one row, of which a phone shows a part.
+    chosen = widget(control.label, options, default=control.default, required=True, wrap=True, **look, **bind(control))
     return control.default if chosen is None else chosen
 
 

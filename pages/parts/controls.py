@@ -186,7 +186,6 @@ def mechanism_and_epsilon() -> tuple[Offer, Setting]:
             st.pills,
             MECHANISM,
             tuple(MECHANISM.titles.values()),
-            wrap=True,
             help="Where the noise comes in: nowhere, or at one of four places.",
         )
         offer = find_offer(MECHANISM.value_of(title))

@@ -112,7 +112,7 @@ def choose() -> Check:
     """Draw the controls; ``ValueError`` where they do not make a check."""
     left, middle, right = st.columns([3, 2, 2], gap="medium")
     with left:
-        label = address.pick(st.pills, MECHANISM, tuple(_OFFERS), wrap=True)
+        label = address.pick(st.pills, MECHANISM, tuple(_OFFERS))
         offer = _OFFERS[label]
         st.caption(offer.about)
     with middle:

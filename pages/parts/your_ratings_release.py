@@ -284,6 +284,7 @@ def _downloads(place: int, made: ReleasedRatings) -> None:
                 list(_WHAT),
                 default="top",
                 required=True,
+                wrap=True,
                 format_func=_WHAT.__getitem__,
                 key=f"{PREFIX}what-{place}",
                 persist_state="session",

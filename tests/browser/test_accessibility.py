@@ -52,6 +52,9 @@ def test_every_page_light_dark_and_on_a_phone(visit, axe: Axe, shown: Shown):
     expect(page.get_by_test_id("stMain").get_by_role(role, name=name).first).to_be_visible()
     page.wait_for_function("document.documentElement.scrollWidth <= 390")
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
+    hidden = "group => [...group.querySelectorAll('*')].some(part => part.scrollWidth > part.clientWidth + 1)"
+    groups = page.get_by_test_id("stMain").get_by_test_id("stButtonGroup")
+    assert [group.inner_text() for group in groups.all() if group.evaluate(hidden)] == []
     assert page.outside == []
 
 
