@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -153,6 +154,12 @@ class _Cleaning:
         if merged > 0:
             self._notes.append(
                 f"Forms of {role} ids that differ by blanks around them only, taken as the same: {merged:,}."
+            )
+        alike = len(texts) - len({_written_alike(text) for text in texts})
+        if alike:
+            self._notes.append(
+                f"Forms of {role} ids that differ in writing only, such as 5 and 5.0, kept apart: {alike:,}; if they "
+                "mean the same, write them alike in the file."
             )
         shortened = sum(SHORTENED.fullmatch(text) is not None for text in texts)
         if shortened > 0.05 * len(texts):
@@ -332,3 +339,11 @@ def _means(key: NDArray[np.int64], ratings: NDArray[np.float64], stay: NDArray[n
         group = groups[int(pairs[place])]
         kept[place] = math.fsum(group) / len(group)
     return kept
+
+
+def _written_alike(text: str) -> str:
+    """The same text for 5 and 5.0, and for a letter with an accent however it is encoded."""
+    whole, point, zero = text.partition(".")
+    if point and zero == "0" and whole.isdecimal():
+        return whole
+    return text if text.isascii() else unicodedata.normalize("NFC", text)

@@ -32,10 +32,10 @@ WRITTEN_DATES = ((19000101, 21001231), (19000101000000, 21001231235959))
 class Profile:
     """What a sample of a column holds.
 
-    How many cells are ``filled`` and ``blank`` and how many texts ``different``; the ``levels``, the numbers that the
-    texts would be as ratings, ascending, and of these the ``scale``, those that are no codes such as 99; the share of
-    filled cells that have one, dates that a spreadsheet made among them apart; whether they are words, and whether they
-    are times; and the ``trouble`` of numbers that do not compare.
+    How many cells are ``filled`` and ``blank`` and how many texts of the filled are ``different``; the ``levels``, the
+    numbers that the texts would be as ratings, ascending, and of these the ``scale``, those that are no codes such as
+    99; the share of filled cells that have one, dates that a spreadsheet made among them apart; whether they are words,
+    and whether they are times; and the ``trouble`` of numbers that do not compare.
     """
 
     filled: int
@@ -115,7 +115,8 @@ def _profile(texts: Counter[str], read: _Read) -> Profile:
     among = filled - times if kinds and times < 0.5 * filled else filled
     share = sum(texts[text] for text in rated if not DATE_LIKE.fullmatch(text)) / max(among, 1)
     is_time = filled > 0 and (times >= 0.8 * filled or (share >= 0.9 and not worded and _are_times(levels)))
-    return Profile(filled, blank, len(texts) - ("" in texts), levels, scale, share, is_time, worded, read.trouble)
+    different = sum(1 for text in texts if text and not (kinds and kinds[text] == MISSING))
+    return Profile(filled, blank, different, levels, scale, share, is_time, worded, read.trouble)
 
 
 def _are_times(levels: list[float]) -> bool:

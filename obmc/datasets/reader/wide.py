@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def find_wide(grid: Grid, profiles: list[Profile], *, user: Any, item: Any, aske
     """The plan of a wide table, or None if the table is a long one. ``asked`` says that the caller calls it wide.
 
     It is wide if at least three columns, and four in five of all but the first, hold ratings on one common scale, and
-    no names speak of user, item and rating.
+    no names speak of user, item and rating; without names, if all of them do and do not look like ids and ratings.
     """
     width, names = grid.width, grid.names
     if user is not None and item is not None:
@@ -88,8 +89,28 @@ def _is_wide(
         return False
     if grid.names is None:
         filled = sum(profiles[k].filled > 0 for k in others) - is_count_column(grid)
-        return grid.width >= 5 and (grid.width >= 8 or len(gaps) >= 2) and len(rated) >= filled
+        many = grid.width >= 8 or (grid.width >= 5 and len(gaps) >= 2)
+        return len(rated) >= filled and (many or _is_small_matrix(grid, profiles, others))
     return not _is_long(grid.names, profiles, rated)
+
+
+def _is_small_matrix(grid: Grid, profiles: list[Profile], columns: list[int]) -> bool:
+    """Are these columns, without names, ratings of up to 10 of several items, rather than user, item and rating?
+
+    A list with ids as small as ratings is one of few users and items. It goes from user to user, and tells an item of a
+    user once. Three columns are several beside one that gives every row a name of its own.
+    """
+    first = profiles[0]
+    named = 0 not in columns and first.rated_share < 0.8 and first.different == first.filled
+    if len(columns) < (3 if named else 4) or any(profiles[k].reach > 10 for k in columns):
+        return False
+    pairs = [(row[columns[0]].strip(), row[columns[1]].strip()) for row in grid.sample]
+    try:
+        users = [float(user) for user, _ in pairs]
+    except ValueError:
+        return True
+    in_turn = all(before <= after for before, after in pairwise(users))
+    return not (in_turn and len(set(users)) < len(users) and len(set(pairs)) == len(pairs))
 
 
 def _plan(
@@ -121,9 +142,15 @@ def _plan(
 
 
 def _labels_rows(first: Profile, grid: Grid) -> bool:
-    """Does the first column name the rows? It does if its values are all different, or are no ratings."""
+    """Does the first column name the rows? It does if its values are all different, or are no ratings.
+
+    In a table without names, different numbers as small as ratings name the rows only where they count them.
+    """
     if first.filled == 0:
         return False
+    if grid.names is None and first.rated_share >= 0.8 and first.reach <= 10:
+        counted = [row[0].strip() for row in grid.sample]
+        return any(counted == [str(k + start) for k in range(len(counted))] for start in (0, 1))
     if first.different == first.filled and (first.filled > 2 or first.rated_share < 0.8):
         return True
     if grid.names is not None and meaning(grid.names[0]) is not None:
