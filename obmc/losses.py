@@ -32,6 +32,10 @@ class Loss(Protocol):
         """f(0) of the noise-free loss: public, positive, the unit of the relative gap."""
 
     @property
+    def width(self) -> float:
+        """The scale of the link, in the unit of x: the slopes change little over a small part of it."""
+
+    @property
     def infimum(self) -> float:
         """A lower bound of the sum over all x: 0, or -inf where noised labels or a tilt pull at it."""
 
@@ -97,6 +101,10 @@ class Matching:
     @property
     def scale(self) -> float:
         return self.n * self.link.potential_at_zero
+
+    @property
+    def width(self) -> float:
+        return self.link.sigma
 
     @property
     def infimum(self) -> float:
@@ -172,6 +180,10 @@ class Likelihood:
         return self.n * math.log(2.0)
 
     @property
+    def width(self) -> float:
+        return self.link.sigma
+
+    @property
     def infimum(self) -> float:
         return 0.0 if self.tilt is None else -math.inf
 
@@ -242,6 +254,10 @@ class FlippedLikelihood:
     @property
     def scale(self) -> float:
         return self.n * math.log(2.0)
+
+    @property
+    def width(self) -> float:
+        return self.link.sigma
 
     @property
     def infimum(self) -> float:

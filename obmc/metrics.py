@@ -188,8 +188,8 @@ def accuracy_by_activity(
     seen = np.bincount((train.rows, train.cols)[side], minlength=train.shape[side])
     known = seen[(test.rows, test.cols)[side]]
     right = _right(done, test)
-    edges = np.unique(np.quantile(known, np.linspace(0.0, 1.0, number + 1), method="higher"))
-    place = np.searchsorted(edges[1:-1], known, side="right") if len(edges) > 2 else np.zeros(len(known), dtype=int)
+    starts = np.unique(np.quantile(known, np.arange(number) / number, method="higher"))
+    place = np.searchsorted(starts, known, side="right")
     table = pd.DataFrame({"group": place, "known": known, "right": right}).groupby("group")
     accuracy = table["right"].mean()
     count = table.size()

@@ -128,6 +128,16 @@ def test_reliability_compares_shares_with_probabilities_bin_by_bin() -> None:
         metrics.reliability(Known(matrix), test, bins=1)
 
 
+@pytest.mark.parametrize("groups", [1, 2, 5])
+def test_accuracy_by_activity_tells_two_levels_apart(groups: int) -> None:
+    # User 0 has one training rating and two held-out ones, user 1 has five and three.
+    train = Observations([0, 1, 1, 1, 1, 1], [0, 0, 1, 2, 3, 4], np.ones(6), (2, 8))
+    test = Observations([0, 0, 1, 1, 1], [5, 6, 5, 6, 7], [1, -1, 1, 1, 1], (2, 8))
+    table = metrics.accuracy_by_activity(Known(np.ones((2, 8))), train, test, groups=groups)
+    expected = [[1, 5, 5, 0.8]] if groups == 1 else [[1, 1, 2, 0.5], [5, 5, 3, 1.0]]
+    assert table[["fewest", "most", "count", "accuracy"]].to_numpy().tolist() == expected
+
+
 @pytest.mark.parametrize("by", ["user", "item"])
 def test_accuracy_by_activity_groups_by_training_counts(by: str) -> None:
     rng = np.random.default_rng(2)

@@ -17,7 +17,7 @@ from obmc.observations import Observations, Omega
 from obmc.privacy import accounting
 from obmc.privacy.guarantee import Guarantee, number
 from obmc.privacy.noise import Noise, check_delta, check_epsilon
-from obmc.solvers.completion import Callback, Completion, Progress
+from obmc.solvers.completion import Callback, Completion, Progress, stops
 from obmc.solvers.dispatch import DENSE_LIMIT, SOLVERS
 from obmc.solvers.iterates import DenseIterate, FactoredIterate, Iterate
 
@@ -331,5 +331,5 @@ def descend(oracle: GradientOracle, iterate: Iterate, steps: Steps, iterations: 
         x = iterate.on_omega
         gradient = oracle.ask(x)
         iterate.step(gradient, steps.length(x, gradient))
-        if callback is not None and callback(Progress(count, iterations)) is False:
+        if stops(callback, Progress(count, iterations)):
             return

@@ -32,7 +32,7 @@ from obmc.observations import Observations, as_generator
 from obmc.privacy.attacks import Pair, attack_on, choose_entry
 from obmc.privacy.guarantee import level, number
 from obmc.privacy.noise import SimulatedNoise
-from obmc.solvers.completion import Callback, Progress
+from obmc.solvers.completion import Callback, Progress, stops
 
 Array = NDArray[np.float64]
 
@@ -253,8 +253,8 @@ class AuditRun:
                 else:
                     self._scores[world, before] = attack.score(world, noise)
             self.done += count
-            told_now = callback is not None and self.done // told > before // told
-            if told_now and callback is not None and callback(Progress(self.done, self.runs)) is False:
+            told_now = self.done // told > before // told
+            if told_now and stops(callback, Progress(self.done, self.runs)):
                 raise InterruptedError("the audit was stopped.")
             if time.thread_time() >= end:
                 break

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from obmc.losses import is_convex
 from obmc.solvers.balance import FAVOUR_BOXED, FAVOUR_FREE, FAVOUR_LEAST, RELAXATION, balanced, relative_residuals
 from obmc.solvers.certificate import Certificate
-from obmc.solvers.completion import Callback, Progress
+from obmc.solvers.completion import Callback, Progress, stops
+from obmc.solvers.level import UNBOUNDED
 from obmc.solvers.outcome import Outcome
 from obmc.solvers.problem import Problem
 from obmc.solvers.proximal import proximal_point
@@ -35,6 +36,9 @@ PLAIN_AFTER = 250
 # is the order of what is left, where an entry changes little on the scale of the link. No finer than 1e-5, whose square
 # is at the rounding of the singular values; and that for a loss that is not convex, which is judged by residuals alone.
 NEWTON_SHARE, NEWTON_FINEST = 0.3, 1e-5
+# How often in a row of looks the price of feasibility may be most of the gap before it is learnt anew: it can have been
+# taken where next to nothing was cut off.
+PRICED_AGAIN = 4
 # Below this share of Z the dual is rounding alone: the ball does not bind.
 BINDS = 1e-9
 
@@ -59,7 +63,7 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
     least = loss.min_curvature(cset.alpha)
     convex = is_convex(loss, cset.alpha)
     part = problem.part()
-    certificate = Certificate(problem, part, exact=min(shape) <= 160 or tol < EXACT_BELOW)
+    certificate = Certificate(problem, part, tol, exact=min(shape) <= 160 or tol < EXACT_BELOW)
     floor = 0.0 if convex else -1.5 * least
     rho = max(START * loss.max_curvature, floor)
     favour = FAVOUR_BOXED if cset.alpha is not None else FAVOUR_FREE
@@ -67,7 +71,7 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
     work, target = np.empty(shape), np.empty(shape)
     pace = _Pace(tol)
     newton = max(NEWTON_FINEST, NEWTON_SHARE * math.sqrt(tol)) if convex else NEWTON_FINEST
-    done, message, iteration = False, "the iteration limit was reached", 0
+    done, message, iteration, dear = False, "the iteration limit was reached", 0, 0
     for iteration in range(1, max_iter + 1):
         # X-step. A ridge is folded into the quadratic: rho/2 (x - v)^2 + ridge/2 x^2 = weight/2 (x - rho v/weight)^2.
         weight = rho + ridge
@@ -102,7 +106,13 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
             pace.seen(iteration, gap)
             if certificate.price_share > 0.5 and not first:  # so early the price says little
                 favour = max(0.5 * favour, FAVOUR_LEAST)
+                dear += 1
+                if dear % PRICED_AGAIN == 0:
+                    certificate.price_again(z)
             done = gap <= tol
+            if certificate.unbounded:
+                message = UNBOUNDED
+                break
         elif not convex:
             done = primal <= tol and (dual <= tol or _rests(z, previous, u, tol))
         if done:
@@ -110,7 +120,7 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
                 "the certified gap is within the tolerance" if convex else "the residuals are within the tolerance"
             )
             break
-        if callback is not None and callback(Progress(iteration, max_iter, gap)) is False:
+        if stops(callback, Progress(iteration, max_iter, gap)):
             message = "stopped by the callback"
             break
         if balancing and iteration <= 200 and iteration % 5 == 0:
@@ -120,7 +130,8 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
         certificate.feasible(z)
         if convex:
             certificate.certify()
-            certificate.lower_bound(z, -rho * u, None if cset.alpha is None else np.abs(x) < cset.alpha)
+            if pace.last is None or pace.last[0] < iteration:
+                certificate.lower_bound(z, -rho * u, None if cset.alpha is None else np.abs(x) < cset.alpha)
     elif not convex:
         certificate.feasible(z)
     assert certificate.best is not None
@@ -144,7 +155,7 @@ def _rests(z: Array, previous: Array, dual: Array, tol: float) -> bool:
 
 
 class _Pace:
-    """When to look at the certificate, which costs as much as a few iterations.
+    """When to look at the certificate's forecast, which costs about as much as an iteration.
 
     The gap falls roughly geometrically; the pace of the last stretch foretells when the tolerance is reached.
     """
@@ -161,5 +172,5 @@ class _Pace:
         pause = 5
         if self.last is not None and 0.0 < gap < self.last[1]:
             per_iteration = math.log(self.last[1] / gap) / (iteration - self.last[0])
-            pause = max(2, min(25, math.ceil(math.log(max(gap / self.tol, 1.0)) / per_iteration)))
+            pause = max(2, math.ceil(min(25.0, math.log(max(gap / self.tol, 1.0)) / per_iteration)))
         self.next, self.last = iteration + pause, (iteration, gap)

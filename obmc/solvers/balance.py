@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 RELAXATION = 1.7
 # The ratio of primal to dual residual that the penalty aims at, found on some hundred problems of both links, with and
 # without noise: at 1 : 1 they take a quarter more iterations. Without a box Z is feasible as it is, so that the primal
-# residual matters less; with one it is halved, down to the least, while more than half of the certified gap is what
+# residual matters less; with one it is halved, down to the least, while more than half of the estimated gap is what
 # making Z feasible costs.
 FAVOUR_FREE = 4.0
 FAVOUR_BOXED = 2.0

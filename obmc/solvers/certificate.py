@@ -11,6 +11,7 @@ from above (``obmc.constraints``), so that the gap can only be overstated. Sourc
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,27 +37,33 @@ class Certificate:
         What is solved.
     part
         The structured side of the solver's splitting, which knows the support function and the way to feasibility.
+    tol
+        The relative gap that the solver is to reach. The loss's own infimum is a bound as well where that is enough.
     exact
         Whether nuclear norms are taken from a full decomposition, or rounded up from the Gram matrix.
     """
 
-    def __init__(self, problem: Problem, part: Part, exact: bool = True) -> None:
+    def __init__(self, problem: Problem, part: Part, tol: float, exact: bool = True) -> None:
         self.problem = problem
         self.part = part
+        self.tol = tol
         self.exact = exact
         self.best: Feasible | None = None
         self.objective = math.inf
         self.bound = -math.inf
+        # Whether it was found that there is no bound, since the loss falls without end as a free level grows.
+        self.unbounded = False
         self._foreseen = -math.inf
         self._offer: tuple[float, Array] | None = None
         self._convex_everywhere = is_convex(problem.loss, None)
         self.price_share = 0.0
         self._cost_of_feasibility = 0.0
+        self._try_all = False
 
     @property
     def gap(self) -> float:
         """(f(best) - lower bound) / f(0)."""
-        return max(self.objective - self.bound, 0.0) / self.problem.loss.scale
+        return max(self.objective - max(self.bound, self.problem.loss.infimum), 0.0) / self.problem.loss.scale
 
     def glance(self, matrix: Array) -> float:
         """An estimate of the gap that ``certify()`` and ``feasible(matrix)`` would give, without a decomposition.
@@ -66,6 +73,11 @@ class Certificate:
         """
         value, cut = self._clipped(matrix)
         price = self._cost_of_feasibility * cut
+        # Only once it is enough: against it the gap does not fall to zero, and a solver that foretells the end by the
+        # pace of the gap would be misled.
+        infimum = self.problem.loss.infimum
+        if value + price - infimum <= self.tol * self.problem.loss.scale:
+            self.bound = max(self.bound, infimum)
         gap = max(value + price - max(self.bound, self._foreseen), 0.0)
         self.price_share = price / gap if gap > 0.0 else 0.0
         return gap / self.problem.loss.scale
@@ -78,20 +90,29 @@ class Certificate:
 
     def price(self, matrix: Array) -> None:
         """Learn what it costs to make this matrix feasible, for ``glance``: a rounded up norm is good enough."""
-        self._learn(matrix, self.part.feasible(matrix, exact=False))
+        self._made_feasible(matrix, exact=False)
+
+    def price_again(self, matrix: Array) -> None:
+        """Learn it anew where the price is what keeps the gap open, and from now on try all ways to feasibility."""
+        self._try_all = True
+        self.price(matrix)
 
     def feasible(self, matrix: Array) -> None:
         """Offer a matrix: made feasible, kept if it is the best so far."""
-        point = self.part.feasible(matrix, self.exact)
-        value = self._learn(matrix, point)
+        value, point = self._made_feasible(matrix, self.exact)
         if value < self.objective:
             self.best, self.objective = point, value
 
-    def _learn(self, matrix: Array, point: Feasible) -> float:
-        value = self.problem.objective(point.matrix) + point.penalty
+    def _made_feasible(self, matrix: Array, exact: bool) -> tuple[float, Feasible]:
+        """The best of what the part can make of a matrix, and its objective; its price is kept."""
+        points = [self.part.feasible(matrix, exact)]
+        if self._try_all and (other := self.part.other_way(matrix, exact)) is not None:
+            points.append(other)
+        values = [self.problem.objective(point.matrix) + point.penalty for point in points]
+        value, point = min(zip(values, points, strict=True), key=itemgetter(0))
         clipped, cut = self._clipped(matrix)
         self._cost_of_feasibility = max(value - clipped, 0.0) / cut if cut > 0.0 else 0.0
-        return value
+        return value, point
 
     def foresee(self, matrix: Array, ball_part: Array, inside: NDArray[np.bool_] | None = None) -> None:
         """Offer a lower bound from P near ``matrix`` as ``lower_bound`` does, its value estimated, for ``certify``.
@@ -129,6 +150,7 @@ class Certificate:
         if cset.alpha is None and self.problem.effects is not None:
             shift, _, found = best_shift(self.problem.loss, point.reshape(-1)[self.problem.omega.flat])
             if not found:
+                self.unbounded = self.problem.loss.infimum == -math.inf
                 return None
             point = point + shift
         gradient = self.problem.gradient(point)

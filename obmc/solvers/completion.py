@@ -35,6 +35,12 @@ class Progress:
 Callback = Callable[[Progress], bool | None]
 
 
+def stops(callback: Callback | None, progress: Progress) -> bool:
+    """Tell a callback, if there is one, and say whether it answered False; numpy's False is one too."""
+    answer = None if callback is None else callback(progress)
+    return isinstance(answer, bool | np.bool_) and not answer
+
+
 class Estimate(Protocol):
     """A matrix that can be asked for entries without being formed."""
 

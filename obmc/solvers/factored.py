@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obmc.losses import is_convex
-from obmc.solvers.completion import Callback, Progress
+from obmc.solvers.completion import Callback, Progress, stops
 from obmc.solvers.level import UNBOUNDED
 from obmc.solvers.lowrank import Descent, Model, Positions
 from obmc.solvers.parts import Effects
@@ -124,7 +124,7 @@ def factored(
         if done:
             message = "the gap is within the tolerance" if convex else "the step is within the tolerance"
             break
-        if callback is not None and callback(Progress(iteration, max_iter, gap)) is False:
+        if stops(callback, Progress(iteration, max_iter, gap)):
             message = "stopped by the callback"
             break
     if convex and bounded and not done:

@@ -6,6 +6,7 @@ way from an iterate to a feasible matrix.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -80,6 +81,9 @@ class Part(Protocol):
     def feasible(self, z: Array, exact: bool) -> Feasible:
         """A matrix within ball and box near the iterate ``z``."""
 
+    def other_way(self, z: Array, exact: bool) -> Feasible | None:
+        """Another one, further away or much nearer; None where there is one way only."""
+
 
 def _largest_value(projector: NuclearProjector, matrix: Array, certified: bool) -> float:
     """||A||_2 from above, or not ``certified`` and from below by what the projector's last step left."""
@@ -92,6 +96,9 @@ class BallPart:
     def __init__(self, cset: ConstraintSet, shape: tuple[int, int]) -> None:
         self.cset = cset
         self._projector = NuclearProjector(cset.tau, shape, approximate=True)
+        # A box bounds the nuclear norm too: ||X||_* <= sqrt(rank) ||X||_F, rounded up.
+        widest = math.inf if cset.alpha is None else cset.alpha * math.sqrt(shape[0] * shape[1] * min(shape))
+        self._reach = min(cset.tau, widest * (1.0 + 1e-15))
 
     @property
     def decompositions(self) -> int:
@@ -108,12 +115,15 @@ class BallPart:
         return direction
 
     def support(self, direction: Array, certified: bool = True) -> float:
-        return self.cset.tau * _largest_value(self._projector, direction, certified)
+        return self._reach * _largest_value(self._projector, direction, certified)
 
     def feasible(self, z: Array, exact: bool) -> Feasible:
         point = self.cset.clip(z)
         norm = nuclear_norm(point, exact=exact)
         return Feasible(point * (self.cset.tau / norm) if norm > self.cset.tau else point)
+
+    def other_way(self, z: Array, exact: bool) -> None:
+        return None
 
 
 class EffectsPart:
@@ -166,16 +176,35 @@ class EffectsPart:
     def feasible(self, z: Array, exact: bool) -> Feasible:
         effects, cset = self._effects, self.cset
         base = effects.dense()
-        share = 1.0
-        if self.low_rank:
-            norm = nuclear_norm(cset.clip(z) - base, exact=exact)
-            share = min(1.0, cset.tau / norm) if norm > 0.0 else 1.0
         if cset.alpha is None or float(np.abs(base).max()) <= cset.alpha:
-            # E and clip(Z) both lie in the box, so every mixture does: E + s (clip(Z) - E).
-            point = base + share * (cset.clip(z) - base) if self.low_rank else base
-        elif self.low_rank:
-            effects, point = effects.scaled(share), share * cset.clip(z)
-        else:
-            effects = effects.scaled(cset.alpha / float(np.abs(base).max()))
-            point = effects.dense()
+            return self._mixed(effects, base, z, exact)
+        if not self.low_rank:
+            return self._shrunk(z, exact)
+        share = self._share(cset.clip(z) - base, exact)
+        effects = effects.scaled(share)
+        return Feasible(share * cset.clip(z), 0.5 * self.ridge * effects.squares, effects)
+
+    def other_way(self, z: Array, exact: bool) -> Feasible | None:
+        # What leaves the box by little need not cost the low-rank part anything, whose share may be tiny.
+        alpha = self.cset.alpha
+        leaves = alpha is not None and self.low_rank and float(np.abs(self._effects.dense()).max()) > alpha
+        return self._shrunk(z, exact) if leaves else None
+
+    def _shrunk(self, z: Array, exact: bool) -> Feasible:
+        """The effects shrunk into the box, which they leave, and mixed with the iterate."""
+        assert self.cset.alpha is not None
+        effects = self._effects.scaled(self.cset.alpha / float(np.abs(self._effects.dense()).max()))
+        return self._mixed(effects, self.cset.clip(effects.dense()), z, exact)
+
+    def _mixed(self, effects: Effects, base: Array, z: Array, exact: bool) -> Feasible:
+        """E + s (clip(Z) - E): E and clip(Z) both lie in the box, so every mixture does."""
+        point = base
+        if self.low_rank:
+            rest = self.cset.clip(z) - base
+            point = base + self._share(rest, exact) * rest
         return Feasible(point, 0.5 * self.ridge * effects.squares, effects)
+
+    def _share(self, rest: Array, exact: bool) -> float:
+        """How much of a matrix lies in the ball."""
+        norm = nuclear_norm(rest, exact=exact)
+        return min(1.0, self.cset.tau / norm) if norm > 0.0 else 1.0

@@ -13,6 +13,9 @@ Array = NDArray[np.float64]
 
 # Newton's method alone goes on as long as its longest step falls by this factor from one turn to the next.
 _FALL = 0.5
+# What is left of an entry is of the order of a step's square on the scale of the loss only, however large others are:
+# a tolerance is of at most this many scales, but no finer than the share of the largest entry that rounding allows.
+_SCALES, _FINEST = 10.0, 1e-5
 
 
 def proximal_point(
@@ -44,8 +47,8 @@ def proximal_point(
     least_curvature
         inf l'' on the box.
     tol
-        Largest change of an entry, relative to the largest entry, at which Newton stops; what is left then is of the
-        order of its square.
+        Largest change of an entry, relative to the largest entry or to the loss's ``width``, at which Newton stops;
+        what is left then is of the order of its square.
     """
     bound = np.inf if alpha is None else alpha
     x = np.clip(start, -bound, bound)
@@ -56,7 +59,7 @@ def proximal_point(
         np.maximum(following, -bound, out=following)
         np.minimum(following, bound, out=following)
         change = _largest(np.subtract(following, x, out=size))
-        if change <= tol * bound and change <= tol * _largest(following, size):
+        if change <= tol * bound and change <= _allowed(tol, loss.width, _largest(following, size)):
             return following
         if not change <= _FALL * longest:
             return _bracketed(loss, centre, rho, bound, x, rho + min(0.0, least_curvature), tol, max_iter - turn)
@@ -73,6 +76,11 @@ def _newton(loss: Loss, x: Array, centre: Array, rho: float) -> tuple[Array, Arr
     step = np.add(curvature, rho)
     np.divide(residual, step, out=step)
     return np.subtract(x, step, out=step), residual
+
+
+def _allowed(tol: float, width: float, largest: float) -> float:
+    """The step at which an entry counts as at rest, for a largest entry of this size."""
+    return max(tol * min(largest, _SCALES * width), min(tol, _FINEST) * largest)
 
 
 def _largest(x: Array, out: Array | None = None) -> float:
@@ -115,13 +123,14 @@ def _bracketed(
             low_again &= low_tried
             high_again &= high_tried
             back = np.logical_or(low_again, high_again, out=low_again)
-            back |= np.abs(following - x) > np.maximum(0.5 * last_but_one, tol * _largest(following, size))
+            allowed = _allowed(tol, loss.width, _largest(following, size))
+            back |= np.abs(following - x) > np.maximum(0.5 * last_but_one, allowed)
             if back.any():
                 back &= following != x
                 np.copyto(following, 0.5 * (low + high), where=back)
         last_but_one, last = last, np.abs(following - x)
         change = float(last.max(initial=0.0))
         x = following
-        if change <= tol * _largest(x, size):
+        if change <= _allowed(tol, loss.width, _largest(x, size)):
             break
     return x

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from obmc.losses import is_convex
 from obmc.solvers.certificate import Certificate
-from obmc.solvers.completion import Callback, Progress
+from obmc.solvers.completion import Callback, Progress, stops
 from obmc.solvers.intersection import IntersectionProjector
 from obmc.solvers.outcome import Outcome
 from obmc.solvers.problem import Problem
@@ -39,7 +39,7 @@ def spg(problem: Problem, tol: float, max_iter: int, callback: Callback | None) 
     loss, cset = problem.loss, problem.cset
     convex = is_convex(loss, cset.alpha)
     part = problem.part()
-    certificate = Certificate(problem, part)
+    certificate = Certificate(problem, part, tol)
     projector = IntersectionProjector(cset, problem.omega.shape)
     x: Array = np.zeros(problem.omega.shape)
     value, gradient = problem.objective(x), problem.gradient(x)
@@ -92,7 +92,7 @@ def spg(problem: Problem, tol: float, max_iter: int, callback: Callback | None) 
             x = projected
             value, gradient = problem.objective(x), problem.gradient(x)
             recent.append(value)
-        if callback is not None and callback(Progress(iteration, max_iter, gap)) is False:
+        if stops(callback, Progress(iteration, max_iter, gap)):
             message = "stopped by the callback"
             break
     if not done or not convex:

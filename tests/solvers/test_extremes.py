@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from solver_problems import LINKS, is_feasible, some_observations
 
+import obmc
 from obmc.constraints import ConstraintSet
 from obmc.datasets import synthetic
 from obmc.links import Gaussian, Link, Logistic
 from obmc.losses import Likelihood, Loss, Matching, likelihood
 from obmc.observations import Observations, Omega
 from obmc.solvers.admm import admm
+from obmc.solvers.dispatch import minimise
+from obmc.solvers.level import UNBOUNDED
 from obmc.solvers.outcome import Outcome
 from obmc.solvers.problem import Problem
 from obmc.solvers.spg import spg
@@ -144,3 +147,84 @@ def test_a_few_observed_rows_are_solved_as_soon_as_many(shape: tuple[int, int]) 
         cset = ConstraintSet(share * math.sqrt(shape[0] * shape[1]))
         found = solved(likelihood(Logistic(), rng.choice([-1.0, 1.0], 160)), omega, cset)
         assert found.iterations <= 60
+
+
+# Scales that do not go together ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "multiple", "limit"), [(20, 100, 120), (100, 10, 250)])
+def test_entries_far_larger_than_the_scale_of_the_link(size: int, multiple: int, limit: int) -> None:
+    link = Gaussian(0.18)
+    signs = synthetic(shape=(size, size), rank=1, alpha=1.0, ratio=0.15, link=link, rng=0).observations
+    constraints = ConstraintSet.for_rank((size, size), 1, None, multiple=multiple)
+    done = obmc.ObjectivePerturbation(epsilon=1.0).release(signs, link, constraints, rng=0, tol=1e-2).completion
+    assert np.abs(done.matrix).max() > 100.0 * link.sigma
+    assert done.converged and done.iterations < limit
+
+
+def test_a_price_of_feasibility_that_was_learnt_at_next_to_nothing_is_learnt_again() -> None:
+    link = Gaussian(0.02)
+    signs = Observations([0, 0, 0, 1, 1, 1], [20, 31, 39, 3, 7, 26], [1, -1, -1, 1, 1, 1], (3, 40))
+    constraints = ConstraintSet(1.0954e-8, 0.001)
+    done = minimise(likelihood(link, signs.signs), signs.omega, link, constraints, effects=10.0, tol=1e-4)
+    assert done.converged and done.gap <= 1e-4 and done.iterations < 1000
+
+
+def test_effects_that_leave_the_box_by_little_in_a_tiny_ball() -> None:
+    link, rng = Logistic(), np.random.default_rng(2)
+    signs = synthetic(shape=(30, 30), rank=1, alpha=1.0, ratio=0.5, link=link, rng=1).observations
+    labels = (2.2 * signs.signs * rng.choice([1, -1], p=[0.7, 0.3], size=len(signs)) + 1.6) / 2.0
+    done = minimise(Matching(link, labels), signs.omega, link, ConstraintSet(0.01, 0.5), effects=0.5)
+    assert done.converged and done.iterations < 500
+    assert np.abs(done.matrix).max() <= 0.5 * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("solver", ["admm", "spg"])
+@pytest.mark.parametrize("alpha", [None, 1.0])
+def test_where_all_signs_are_fitted_the_infimum_is_bound_enough(solver: str, alpha: float | None) -> None:
+    link = Gaussian(0.05)
+    signs = synthetic(shape=(30, 30), rank=1, alpha=1.0, ratio=0.3, link=link, rng=1).observations
+    done = obmc.complete(signs, link, ConstraintSet(1e4, alpha), solver=solver)
+    assert done.converged and done.iterations < 60
+    assert done.gap == pytest.approx(done.objective / likelihood(link, signs.signs).scale, rel=1e-9)
+
+
+def test_signs_that_are_all_the_same_have_an_infimum_though_no_minimum() -> None:
+    rows, cols = np.indices((6, 7)).reshape(2, -1)
+    signs, link = Observations(rows, cols, np.ones(42), (6, 7)), Gaussian(1.0)
+    done = minimise(likelihood(link, signs.signs), signs.omega, link, ConstraintSet(1.0, None), effects=10.0)
+    assert done.converged and done.gap <= 1e-4
+
+
+def test_a_loss_that_falls_without_end_is_named() -> None:
+    link = Logistic()
+    omega = Observations([0, 0, 0, 1, 1, 1, 2], [0, 1, 2, 0, 1, 2, 0], np.ones(7), (3, 4)).omega
+    done = minimise(Matching(link, np.full(7, 1.58)), omega, link, ConstraintSet(1.0, None), effects=10.0)
+    assert not done.converged and done.message == UNBOUNDED and done.gap == math.inf and done.iterations < 20
+
+
+@pytest.mark.parametrize("tau", [1e12, 1e15, 1e308])
+def test_a_ball_far_beyond_the_box_does_not_count(tau: float) -> None:
+    link = Logistic()
+    signs = synthetic(shape=(20, 20), rank=1, alpha=1.0, ratio=0.3, link=link, rng=1).observations
+    mechanism = obmc.ObjectivePerturbation(epsilon=1.0)
+    done = mechanism.release(signs, link, ConstraintSet(tau, 1.0), rng=0).completion
+    # The nuclear norm of a matrix in the box is at most sqrt(20) times its Frobenius norm of at most 20.
+    inner = mechanism.release(signs, link, ConstraintSet(20.0 * math.sqrt(400.0), 1.0), rng=0).completion
+    assert done.converged and done.iterations < 50
+    assert done.objective == pytest.approx(inner.objective, abs=2e-4 * likelihood(link, signs.signs).scale)
+
+
+def test_bounds_at_the_end_of_the_range_of_numbers() -> None:
+    link = Logistic()
+    signs = synthetic(shape=(20, 20), rank=1, alpha=1.0, ratio=0.3, link=link, rng=1).observations
+    assert obmc.complete(signs, link, ConstraintSet(1e308, 1e308)).converged
+
+
+@pytest.mark.parametrize("solver", ["admm", "spg", "factored"])
+@pytest.mark.parametrize("answer", [False, np.False_])
+def test_any_false_of_a_callback_stops(solver: str, answer: bool) -> None:
+    link = Logistic()
+    signs = synthetic(shape=(20, 20), rank=1, alpha=1.0, ratio=0.3, link=link, rng=1).observations
+    done = obmc.complete(signs, link, ConstraintSet(20.0, 1.0), solver=solver, callback=lambda progress: answer)
+    assert done.iterations == 1 and done.message.startswith("stopped by the callback")
