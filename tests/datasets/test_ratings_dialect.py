@@ -123,50 +123,6 @@ def test_numbered_items_of_a_wide_table_are_a_header() -> None:
     assert set(table.items) == set("123456") and table.n_users == 9
 
 
-SMALL = ((5, 3, 0, 1), (4, 0, 0, 1), (1, 1, 0, 5), (1, 0, 0, 4), (0, 1, 5, 4))
-
-
-@pytest.mark.parametrize("mark", ["0", "", "NaN", "99"])
-@pytest.mark.parametrize("separator", [",", "\t", ";"])
-def test_a_small_matrix_without_names_is_no_list(mark: str, separator: str) -> None:
-    rows = [separator.join(str(rating) if rating else mark for rating in row) for row in SMALL]
-    table = read_ratings("\n".join(rows).encode())
-    assert (table.n_users, table.n_items, table.n_ratings) == (5, 4, 13)
-    assert list(table.users) == list("12345") and "rows as users and 4 columns as items" in table.notes[0]
-    assert table.ratings.sum() == sum(map(sum, SMALL))
-
-
-@pytest.mark.parametrize(
-    "names", ["12345", "01234", ["101", "102", "103", "104", "105"], ["ann", "bob", "cy", "di", "ed"]]
-)
-def test_what_names_the_rows_of_a_small_matrix_is_no_rating(names: list[str]) -> None:
-    rows = [",".join([name, *map(str, row)]) for name, row in zip(names, SMALL, strict=True)]
-    table = read_ratings("\n".join(rows).encode())
-    assert list(table.users) == list(names) and (table.n_items, table.n_ratings) == (4, 13)
-
-
-@pytest.mark.parametrize("start", [0, 1])
-def test_a_short_list_without_names_is_no_matrix(start: int) -> None:
-    rows = [(1, 1, 5, 0), (1, 3, 3, 1), (2, 1, 4, 0), (2, 2, 2, 1), (3, 2, 5, 1), (3, 3, 1, 0)]
-    text = "\n".join(f"{user - 1 + start},{item - 1 + start},{rating},{other}" for user, item, rating, other in rows)
-    table = read_ratings(text.encode())
-    assert (table.n_users, table.n_items, table.n_ratings) == (3, 3, 6) and table.ratings.sum() == 20
-    numbered = "\n".join(f"{k},{line}" for k, line in enumerate(text.splitlines()))
-    assert read_ratings(numbered.encode()).n_ratings == 6
-
-
-def test_ids_that_differ_in_writing_only_are_kept_apart_and_named() -> None:
-    rows = [("1", 1), ("1.0", 2), ("2", 1), ("2.0", 3), ("3.5", 1), ("03", 1), ("\u00fcl", 4), ("u\u0308l", 2)]
-    table = read_ratings(
-        "\n".join(["user,item,rating", *(f"{user},m{k % 3},{r}" for k, (user, r) in enumerate(rows))]).encode()
-    )
-    assert table.n_users == 8 and table.n_ratings == 8
-    assert [note for note in table.notes if "writing" in note] == [
-        "Forms of user ids that differ in writing only, such as 5 and 5.0, kept apart: 3; if they mean the same, write "
-        "them alike in the file."
-    ]
-
-
 def test_lines_of_many_megabytes_are_refused() -> None:
     with pytest.raises(RatingsError, match="line of more than 16 MB"):
         read_ratings(b"user,item,rating\n" + b"a" * 2**24 + b",b,1\n")

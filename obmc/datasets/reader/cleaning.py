@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 
 from obmc.datasets.reader.codes import given_codes, guess_codes
 from obmc.datasets.reader.grid import Coded, Skipped
+from obmc.datasets.reader.names import SUMMARY
 from obmc.datasets.reader.values import INFINITE, MISSING, RATED, UNREADABLE, read_values
 from obmc.errors import RatingsError
 
 DUPLICATES = ("last", "first", "mean", "error")
+# Lines of totals and means stand at the end.
+LAST_LINES = 3
 # With fewer ratings a share of a fifth for testing does not hold one.
 FEWEST = 5
 # Above this many entries a dense matrix of doubles takes more than 2 GB.
@@ -97,6 +100,7 @@ class _Cleaning:
         self._note_merged("user", entries.user, user_texts)
         self._note_merged("item", entries.item, item_texts)
         keep = self._without_ids(keep, (users, user_texts, "user"), (items, item_texts, "item"))
+        keep = self._without_totals(keep, users, user_texts)
         values, keep, used_decimal, used_words, codes = self._values(keep, decimal, words, missing)
         if not keep.any():
             raise RatingsError(self._nothing_left())
@@ -148,6 +152,17 @@ class _Cleaning:
             repeated &= np.isin(column.codes, same)
         self._drop(int(repeated.sum()), "Rows dropped because they repeat the header")
         return keep & ~repeated
+
+    def _without_totals(self, keep: NDArray[np.bool_], users: NDArray[np.int32], texts: list[str]) -> NDArray[np.bool_]:
+        """A line of totals is among the last ones, with a word for a name that no other line has."""
+        named = [k for k, text in enumerate(texts) if len(text) > 1 and SUMMARY.fullmatch(text)]
+        if not named or self._entries.layout == "wide":
+            return keep
+        often = np.bincount(users[keep], minlength=len(texts))
+        totals = keep & np.isin(users, [k for k in named if often[k] == 1])
+        totals[:-LAST_LINES] = False
+        self._drop(int(totals.sum()), "Rows of totals or means dropped")
+        return keep & ~totals
 
     def _note_merged(self, role: str, column: Coded, texts: list[str]) -> None:
         merged = len({text for text in column.texts if text.strip()}) - sum(1 for text in texts if text)

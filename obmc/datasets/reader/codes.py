@@ -16,6 +16,8 @@ NEGATIVE_CODES = (-1.0, -9.0, -99.0, -999.0, -9999.0)
 SURVEY_CODES = frozenset((8.0, 9.0, 66.0, 77.0, 88.0, 97.0, 98.0, 99.0))
 # Days of the years 1968 to 2064 as spreadsheets count them, which they make of 4.5 where that is the 4th of May.
 SERIAL_DAYS = (25_000, 60_000)
+# A scale has at most so many steps; what has more is counted or measured.
+MOST_LEVELS = 41
 HIGH_CODES = {99.0: 20.0, 999.0: 100.0, 9999.0: 1000.0, 99999.0: 10000.0}
 
 
@@ -74,8 +76,8 @@ def guess_codes(
         if value not in codes and value in values and len(rest) >= 2 and float(np.abs(rest).max()) <= bound:
             codes.append(value)
     for value in NEGATIVE_CODES:
-        rest = values[~np.isin(values, [*codes, value])]
-        if value in values and len(rest) >= 3 and float(rest.min()) >= 0 and float(rest.max()) >= 3:
+        rest = ~np.isin(values, [*codes, value])
+        if value in values and _is_negative_code(value, values, counts, rest, filled):
             codes.append(value)
     zero, zero_note = _zero(values, counts, codes, filled)
     codes += zero
@@ -87,6 +89,26 @@ def guess_codes(
             f"{rest.max():g}, and was taken for 'not rated' (to keep it: missing=())."
         )
     return codes, notes + odd + zero_note + (_outliers(values, counts, codes) if not odd else [])
+
+
+def _is_negative_code(
+    value: float, values: NDArray[np.float64], counts: NDArray[np.int64], rest: NDArray[np.bool_], filled: bool
+) -> bool:
+    """Does a negative value stand apart: nothing else is negative, or it lies far below; or it fills a matrix?"""
+    if rest.sum() < 2:
+        return False
+    low, high = float(values[rest].min()), float(values[rest].max())
+    if max(-low, high) <= HIGH_CODES.get(-value, 0.0):
+        return True
+    if low < 0 or high < 1:
+        return False
+    often, most = int(counts[values == value][0]), int(counts[rest].max())
+    return (rest.sum() >= 3 and high >= 3) or (filled and value == -1 and _outnumbers(often, most))
+
+
+def _outnumbers(often: int, most: int) -> bool:
+    """By half again, and beyond chance."""
+    return often > 1.5 * most + 2 * most**0.5
 
 
 def _without_days(
@@ -118,13 +140,13 @@ def _survey(values: NDArray[np.float64], counts: NDArray[np.int64], filled: bool
     if not above:
         # 1 to 5 and a sixth step, which surveys have for "does not know", look the same as 1 to 6.
         often, most = int(counts[-1]), int(counts[:-1].max())
-        if filled and scale[top] in (6.0, 8.0) and often > 1.5 * most + 2 * most**0.5:
+        if filled and scale[top] in (6.0, 8.0) and _outnumbers(often, most):
             return [], [_kept(scale[-1:], often)]
         return [], []
     if scale[top] > 7 or above[0] < scale[top] + 2 or not SURVEY_CODES.issuperset(above):
         return [], []
-    # From 0 on they may be counts.
-    if filled and scale[0] == 1:
+    # From 0 on they may be counts. Two codes at the end of two digits are a survey's in any table.
+    if scale[0] == 1 and (filled or {98.0, 99.0} <= set(above)):
         return above, []
     doubtful = [value for value in above if value not in HIGH_CODES and value >= scale[top] + 3]
     return [], [_kept(doubtful, int(counts[np.isin(values, doubtful)].sum()))] if doubtful else []
@@ -140,20 +162,25 @@ def _zero(
     values: NDArray[np.float64], counts: NDArray[np.int64], codes: list[float], filled: bool
 ) -> tuple[list[float], list[str]]:
     rest = ~np.isin(values, [*codes, 0.0])
-    if (
-        0.0 not in values
-        or rest.sum() < 3
-        or not 3 <= float(values[rest].max()) <= 10
-        or float(values[rest].min()) < 0.5
-    ):
+    if 0.0 not in values or not 2 <= rest.sum() <= MOST_LEVELS:
         return [], []
+    low, high = float(values[rest].min()), float(values[rest].max())
     zeros, most = int(counts[values == 0][0]), int(counts[rest].max())
-    if zeros > 1.5 * most + 2 * most**0.5 or (filled and zeros > most):
+    kept = f"0 is the most frequent rating ({zeros:,} rows) and was kept; if it means 'not rated': missing=0."
+    if rest.sum() < 3 or not 3 <= high <= 10 or low < 0.5:
+        # Likes and dislikes with nothing in between, 1 or 2, 20 to 100: in a matrix what most cells hold is no rating.
+        if not (low == -high or low >= 0.5) or high > 100:
+            return [], []
+        if filled and _outnumbers(zeros, most):
+            return [0.0], []
+        # What goes up in steps of 1 may be counts.
+        return [], [kept] if zeros > most and (low < 0 or low >= 5) else []
+    if _outnumbers(zeros, most) or (filled and zeros > most):
         return [0.0], []
     if zeros > 1.25 * most:
-        return [], [f"0 is the most frequent rating ({zeros:,} rows) and was kept; if it means 'not rated': missing=0."]
+        return [], [kept]
     # Book-Crossing and its kind: 1 to 10, and 0 for who has the book but did not rate it.
-    if float(values[rest].max()) > 7 and bool((values[rest] % 1 == 0).all()):
+    if filled or (high > 7 and bool((values[rest] % 1 == 0).all())):
         return [], [_kept([0.0], zeros)]
     return [], []
 

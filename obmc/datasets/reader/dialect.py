@@ -19,15 +19,19 @@ LONGEST_LINE = 2**24
 HEAD, FURTHER, MOST_LINES = 2**17, 2**16, 5000
 PREAMBLE = 20
 COMMON_DECIMALS = ("0", "5", "00", "25", "50", "75")
+# In fewer rows a column may hold 0 and 5 alone by chance.
+FEW_ROWS = 20
 COMMENT_MARKS = ("#", "%", "//")
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Lines to judge a text by: the first ones, and some from further on."""
+    """Lines to judge a text by: the first ones, and some from further on; and which quotes there are anywhere."""
 
     head: list[str]
     further: list[str]
+    quoted: bool = False
+    escaped: bool = False
 
 
 @dataclass
@@ -51,7 +55,7 @@ def take_sample(data: bytes) -> Sample:
         start = data.rfind(b"\n", start, start + LONGEST_LINE) + 1 or -1
         if start < 0:
             raise RatingsError(
-                "The file has a line of more than 16 MB, which no table of ratings has: is it a CSV file?"
+                "The file has a line of more than 16 MB, which no table of ratings has: export the ratings as CSV."
             )
     size = HEAD
     while size < len(data) and data.count(b"\n", 0, size) < 10:
@@ -62,8 +66,8 @@ def take_sample(data: bytes) -> Sample:
         for part in (1, 2, 3):
             begin = data.find(b"\n", len(data) * part // 4) + 1
             end = data.rfind(b"\n", begin, begin + FURTHER)
-            further += data[begin : max(begin, end)].decode().split("\n")
-    return Sample(head.decode().split("\n")[:MOST_LINES], further[:MOST_LINES])
+            further += data[begin : max(begin, end)].decode().split("\n")[: MOST_LINES // 3]
+    return Sample(head.decode().split("\n")[:MOST_LINES], further, b'"' in data, b'\\"' in data)
 
 
 def find_format(sample: Sample, separator: str | None) -> Format:
@@ -71,7 +75,7 @@ def find_format(sample: Sample, separator: str | None) -> Format:
 
     Raises ``RatingsError`` if the lines have one field only whatever the separator.
     """
-    lines = sample.head[:2000] + sample.further[:2000]
+    lines = sample.head[:2000] + sample.further
     hint = re.fullmatch(r'"?sep=(.{1,2}?)"?\s*[,;]*', sample.head[0].strip(" \ufeff"), re.IGNORECASE)
     hinted = hint[1].replace("\\t", "\t") if hint else None
     if separator is None and hinted and any(hinted in line for line in lines[1:400]):
@@ -81,7 +85,7 @@ def find_format(sample: Sample, separator: str | None) -> Format:
     for order, candidate in enumerate(candidates):
         if not any(_may_separate(candidate, line) for line in lines[:400]):
             continue
-        for form in _quotings(candidate, lines):
+        for form in _quotings(candidate, lines, sample):
             score = _score([form.joined(line) for line in lines], form)
             if score > 0:
                 scored.append((score - 0.01 * order, form))
@@ -104,12 +108,12 @@ def _may_separate(separator: str, line: str) -> bool:
     return separator in line or (separator in BLANKS and "\t" in line)
 
 
-def _quotings(separator: str, lines: list[str]) -> list[Format]:
-    """Ways in which the fields may be quoted, the usual one first."""
+def _quotings(separator: str, lines: list[str], sample: Sample) -> list[Format]:
+    """Ways in which the fields may be quoted, the usual one first. The first quoted field may be the last of all."""
     forms = []
-    if any('"' in line for line in lines):
+    if sample.quoted:
         forms.append(Format(separator, '"'))
-        if any('\\"' in line for line in lines):
+        if sample.escaped:
             forms.append(Format(separator, '"', escaped=True))
     else:
         forms.append(Format(separator))
@@ -181,6 +185,8 @@ def find_header(sample: Sample, form: Format, wanted: bool | None) -> Header:
     if names_at is None:
         header = Header(None, first[start][1], width)
         skipped, before = start, "the data"
+        if form.separator == ",":
+            _join_decimals(header, _rows_from(header.first_line, lines, sample, form))
     else:
         names = [_name(cell) for cell in first[names_at][0]]
         if len(names) == width + 1 and not names[0] and first[names_at][0][0].strip() in COMMENT_MARKS:
@@ -242,7 +248,11 @@ def _is_header(row: list[str], body: list[list[str]]) -> bool:
     above = [_name(cell) for cell in row]
     columns = [[below[k].strip() for below in body[:500] if below[k].strip()] for k in range(len(row))]
     numeric = [bool(column) and sum(map(is_number, column)) >= 0.9 * len(column) for column in columns]
+    if len(above) >= 3 and _counts_columns(above, columns, numeric):
+        return True
     if any(is_number(cell) and below for cell, below in zip(above, numeric, strict=True)):
+        if {known.role for known in meanings(above) if known} >= {"user", "item"}:
+            return True
         names_rows = bool(columns[0]) and (not above[0] or (not is_number(above[0]) and meaning(above[0]) is not None))
         labels = [cell for cell in above[1:] if cell]
         return names_rows and len(labels) >= 3 and len(set(labels)) == len(labels)
@@ -257,6 +267,13 @@ def _is_header(row: list[str], body: list[list[str]]) -> bool:
     if any(worded):
         return not any(scale and cell in scale for scale, cell in zip(with_above, above, strict=True))
     return any(len(set(column)) < len(column) / 2 for column in columns)
+
+
+def _counts_columns(above: list[str], columns: list[list[str]], numeric: list[bool]) -> bool:
+    """0, 1, 2, ... as programs number columns, where no id below is among them; or 1, 2, 3, ... above words."""
+    if above == [str(k) for k in range(len(above))]:
+        return not any(cell in column for cell, column in zip(above[:2], columns[:2], strict=True))
+    return above == [str(k + 1) for k in range(len(above))] and not any(numeric[:2])
 
 
 def _align(header: Header, rows: list[list[str]], form: Format) -> None:
@@ -280,6 +297,19 @@ def _align(header: Header, rows: list[list[str]], form: Format) -> None:
         )
         return
     header.names = names + [""] * (header.width - len(names))
+
+
+def _join_decimals(header: Header, rows: list[list[str]]) -> None:
+    """Join what a decimal comma has torn in two in a file without names: whole numbers before 0 and 5 alone."""
+    rows = [row for row in rows if len(row) == header.width]
+    for at in range(2, header.width - 1) if len(rows) >= FEW_ROWS else ():
+        decimals = {row[at + 1].strip() for row in rows}
+        if len(decimals) > 1 and decimals <= set(COMMON_DECIMALS) and all(_two_halves(row, at) for row in rows):
+            header.split_decimal, header.width = at, header.width - 1
+            header.notes.append(
+                f"Column {at + 1} has a decimal comma in a file separated by commas; 3,5 was read as 3.5."
+            )
+            return
 
 
 def _filled_last(rows: list[list[str]]) -> bool:

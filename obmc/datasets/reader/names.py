@@ -32,6 +32,8 @@ utilizator kullanıcı müşteri üye χρήστης πελάτης korisnik kup
 用户 用戶 使用者 会员 會員 客户 客戶 顾客 顧客 读者 買家 买家 观众 评分人 评价人
 ユーザー ユーザ 利用者 会員 顧客 使用者 評価者 読者 お客様
 사용자 유저 회원 고객 이용자 평가자 독자
+usuari client lietotājs lietotajs klients vartotojas naudotojas klientas kasutaja klient notandi viðskiptavinur
+përdoruesi perdoruesi klienti erabiltzailea bezeroa usuária mtumiaji gumagamit მომხმარებელი օգտատեր ব্যবহারকারী பயனர் صارف
 المستخدم مستخدم العميل عميل משתמש לקוח کاربر مشتری उपयोगकर्ता ग्राहक ผู้ใช้ ลูกค้า người_dùng khách_hàng pengguna pelanggan
 """
 _ITEM = """
@@ -55,6 +57,9 @@ bok vara låt spel vare bog sang tuote elokuva kirja peli kappale termék könyv
 餐厅 餐廳 作品 标题 標題 书名 書名 片名 电影名 菜品 店铺
 アイテム 映画 商品 作品 本 書籍 品目 タイトル 曲 製品 店舗 ゲーム アニメ 漫画 楽曲 品物 対象
 아이템 영화 상품 제품 책 도서 작품 노래 게임 항목 음악 제목 식당
+pel·lícula pellicula llibre producte cançó llibre joc filma grāmata gramata prece dziesma spēle filmas knyga prekė
+daina žaidimas raamat toode laul mäng kvikmynd bók vara lag filmi libri produkti kënga liburua produktua filamu
+kitabu pelikula ფილმი წიგნი ֆիլմ գիրք চলচ্চিত্র படம் فلم
 الفيلم فيلم المنتج منتج كتاب الكتاب العنصر عنصر פריט סרט מוצר ספר کالا فیلم محصول वस्तु फ़िल्म उत्पाद สินค้า ภาพยนตร์ หนังสือ
 phim sản_phẩm sách barang produk filem buku
 """
@@ -73,6 +78,9 @@ osztályzat evaluare notă scor puan derecelendirme değerlendirme yıldız βα
 评分 評分 评价 評價 打分 得分 分数 分數 星级 星級 评级 評級 评价分数 用户评分
 評価 評点 点数 スコア レーティング 得点 評価値 星評価 星
 평점 평가 별점 점수 등급
+valoració puntuació estrelles vērtējums vertejums reitings zvaigznes įvertinimas ivertinimas reitingas žvaigždutės hinne
+hinnang reiting tärnid einkunn stjörnur vlerësimi vleresimi yje balorazioa puntuazioa izarrak ukadiriaji შეფასება
+վարկանիշ রেটিং மதிப்பீடு درجہ_بندی
 التقييم تقييم דירוג ציון امتیاز रेटिंग คะแนน đánh_giá điểm penilaian nilai
 """
 # Names that hold the rating only where no better one is there.
@@ -125,6 +133,14 @@ _LINKING = _words("""
 of de del du des da do dos di della dello der vom von van av af la le el the
 """)
 _FOLD = str.maketrans({"ı": "i", "ł": "l", "ø": "o", "æ": "ae", "œ": "oe", "đ": "d", "ð": "d", "þ": "th"})
+
+
+# What names a line or a column of totals or means, of which nobody rates.
+SUMMARY = re.compile(
+    r"(grand |sub)?totals?|sum|count|ø|((mean|average|avg\.?)( (of )?ratings?| scores?)?)|(gesamt)?summe|insgesamt|"
+    r"gesamt(ergebnis)?|mittelwert|durchschnitt|total g[eé]n[eé]ral|moyenne|media|promedio|suma|итого|合計|总计|平均",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -185,6 +201,24 @@ def meaning(name: str) -> Meaning | None:
         rest = [token for token in tokens[linked:] if token not in _LINKING]
         return head if head is not None or not rest else _without_affixes(tokens[:linked] + rest)
     return _without_affixes(tokens)
+
+
+def names_rows(corner: str) -> str:
+    """What the rows are by the corner of a wide table, which may name both sides, as "user/movie" does; or ""."""
+    parts = re.split(r"[\\/|,×_\-\u2013 ]+(?:(?:x|vs\.?|by|and|per)[\\/|,×_\-\u2013 ]+)?", corner.strip())
+    roles = [known.role for part in parts if (known := meaning(part)) is not None and known.role in (USER, ITEM)]
+    if len(set(roles)) == 2:
+        return roles[0]
+    known = meaning(corner)
+    return known.role if known is not None else ""
+
+
+def names_columns(names: list[str]) -> str:
+    """The role that names such as "User 1", "User 2" give the columns of a wide table; or ""."""
+    stems = {found[1] for name in names[:FIRST_NAMES] if (found := re.fullmatch(r"(.*?\D)[\s_-]*\d+", name.strip()))}
+    numbered = len(stems) == 1 and all(name.strip()[-1:].isdigit() for name in names[:FIRST_NAMES])
+    known = meaning(stems.pop()) if numbered else None
+    return known.role if known is not None else ""
 
 
 def meanings(names: list[str]) -> list[Meaning | None]:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from obmc.datasets.reader.values import NUMBER
+
 # A quoted field may run over several lines; past these numbers its quote is taken for a stray one.
 MOST_LINES = 500
 MOST_CHARACTERS = 2**18
@@ -125,13 +127,20 @@ def _quoted_over_lines(lines: list[str], start: int, form: Format, width: int) -
         row = _parse("\n".join(lines[start : end + 1]), form, strict=True)
         if row is not None:
             parts = lines[start : end + 1]
-            rows_by_themselves = (
-                len(parts) > 1 and len(row) != width and all(len(part.split(form.delimiter)) == width for part in parts)
-            )
-            return (None, 1, False) if rows_by_themselves else (row, len(parts), False)
+            apart = len(parts) > 1 and _are_rows(parts, form, width, alike=len(row) == width)
+            return (None, 1, False) if apart else (row, len(parts), False)
         if end > start:
             return None, 1, False
     return None, 1, start + MOST_LINES > len(lines)
+
+
+def _are_rows(parts: list[str], form: Format, width: int, *, alike: bool) -> bool:
+    """Are the lines that a quoted field would run over rows by themselves: of all fields, and ``alike`` in numbers?"""
+    rows = [part.split(form.delimiter) for part in parts]
+    if any(len(row) != width for row in rows):
+        return False
+    numbers = {tuple(NUMBER.fullmatch(cell.strip()) is not None for cell in row) for row in rows}
+    return not alike or (len(numbers) == 1 and any(next(iter(numbers))))
 
 
 def _at_once(lines: list[str], form: Format, width: int, last: bool) -> Fields | None:
@@ -151,6 +160,8 @@ def _at_once(lines: list[str], form: Format, width: int, last: bool) -> Fields |
         for row in reader:
             if row:
                 rows.append(row)
+            if reader.line_num > end + 1 and _are_rows(lines[end : reader.line_num], form, width, alike=True):
+                return None
             end = reader.line_num
     except csv.Error:
         # Either a stray quote, or a field that goes on in the next piece of the file.

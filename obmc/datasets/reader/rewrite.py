@@ -7,11 +7,14 @@ import re
 from obmc.errors import RatingsError
 
 RULE = frozenset(" \t|+:=-")
+_LISTED = re.compile(r"(?:\[[^\[\]{}]+,[^\[\]{}]+\]|\([^(){}]+,[^(){}]+\))\s*,?")
+_CURLY = re.compile('(?:^|[,;\t|])[\u201c\u201e][^\u201c\u201d"\n]*[\u201c\u201d](?=$|[,;\t|])', re.MULTILINE)
 
 
 def as_plain_table(data: bytes) -> tuple[bytes, list[str]]:
     """The text as a plain table, and what is to be noted; unchanged if it is one already."""
-    head = data[: 2**14].decode("utf-8", "ignore").split("\n")
+    head_text = data[: 2**14].decode("utf-8", "ignore")
+    head = head_text.split("\n")
     filled = [line.strip() for line in head if line.strip()]
     if not filled:
         return data, []
@@ -24,6 +27,10 @@ def as_plain_table(data: bytes) -> tuple[bytes, list[str]]:
         return _arff(data)
     if all(_is_quoted_whole(line) for line in filled[:-1] or filled):
         return _unquoted(data)
+    if sum(_LISTED.fullmatch(line) is not None for line in filled) > 0.9 * len(filled):
+        return _unlisted(data)
+    if '"' not in head_text and len(_CURLY.findall(head_text)) > 2:
+        return _straight(data)
     pairs = [re.fullmatch(r"\S+(?:[ \t]+\d+:[\d.eE+-]+)+", line) is not None for line in filled]
     if sum(pairs) > 0.9 * len(pairs):
         raise RatingsError(
@@ -63,6 +70,19 @@ def _unquoted(data: bytes) -> tuple[bytes, list[str]]:
     lines = [line.strip() for line in data.decode().split("\n")]
     plain = [line[1:-1].replace('""', '"') if line[:1] == line[-1:] == '"' else line for line in lines]
     return "\n".join(plain).encode(), ["Every line was quoted as a whole; those quotes were left out."]
+
+
+def _unlisted(data: bytes) -> tuple[bytes, list[str]]:
+    """A row of each list or tuple that a program wrote."""
+    lines = [line.strip().removesuffix(",") for line in data.decode().split("\n")]
+    rows = [line[1:-1] if _LISTED.fullmatch(line) else line for line in lines]
+    plain = [re.sub(r"(^|,)\s*'((?:[^'\\]|\\.)*)'\s*(?=,|$)", r'\1"\2"', row) for row in rows]
+    return "\n".join(plain).encode(), ["Every line was a list in brackets; the brackets were left out."]
+
+
+def _straight(data: bytes) -> tuple[bytes, list[str]]:
+    text = re.sub("[\u201c\u201d\u201e]", '"', data.decode())
+    return text.encode(), ["Typographic quotes around fields were read as plain ones."]
 
 
 def _blocks(data: bytes) -> tuple[bytes, list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -15,13 +14,20 @@ from numpy.typing import NDArray
 from obmc.datasets.reader.codes import HIGH_CODES
 from obmc.datasets.reader.columns import Profile, label, position_of
 from obmc.datasets.reader.grid import Coded, Encoder, Grid
-from obmc.datasets.reader.names import ITEM, RATING, TIME, USER, Meaning, meaning, meanings
+from obmc.datasets.reader.names import (
+    ITEM,
+    RATING,
+    SUMMARY,
+    TIME,
+    USER,
+    Meaning,
+    meaning,
+    meanings,
+    names_columns,
+    names_rows,
+)
 from obmc.datasets.reader.words import NO_RATING
 from obmc.errors import RatingsError
-
-SUMMARY = re.compile(
-    r"total|sum|mean|average|avg|count|summe|mittelwert|durchschnitt|moyenne|media|promedio", re.IGNORECASE
-)
 
 
 @dataclass
@@ -59,9 +65,16 @@ def find_wide(grid: Grid, profiles: list[Profile], *, user: Any, item: Any, aske
         raise RatingsError(
             "The table has no columns of ratings on one scale, so it is no wide table: leave out layout='wide'."
         )
-    label_name = told[row_column] if row_column is not None and user is None else None
-    rows_are_items = item is not None or (label_name is not None and label_name.role == ITEM)
+    rows_are_items = item is not None or (user is None and _rows_are_items(names, row_column, rated))
     return _plan(grid, profiles, row_column, rated, rows_are_items)
+
+
+def _rows_are_items(names: list[str] | None, row_column: int | None, rated: list[int]) -> bool:
+    """Do the names say so: that of the column which names the rows, else those of the others?"""
+    if not names or row_column is None:
+        return False
+    corner = names_rows(names[row_column])
+    return corner == ITEM or (corner != USER and names_columns([names[k] for k in rated]) == USER)
 
 
 def _label_column(grid: Grid, profiles: list[Profile], told: list[Meaning | None]) -> int | None:
@@ -91,7 +104,9 @@ def _is_wide(
         filled = sum(profiles[k].filled > 0 for k in others) - is_count_column(grid)
         many = grid.width >= 8 or (grid.width >= 5 and len(gaps) >= 2)
         return len(rated) >= filled and (many or _is_small_matrix(grid, profiles, others))
-    return not _is_long(grid.names, profiles, rated)
+    # A list in which nobody rates twice teaches nothing; a matrix has a row for each.
+    unnamed = told[0] is None and _tells_rows_apart(profiles, others)
+    return unnamed or not _is_long(grid.names, profiles, rated)
 
 
 def _is_small_matrix(grid: Grid, profiles: list[Profile], columns: list[int]) -> bool:
@@ -100,9 +115,9 @@ def _is_small_matrix(grid: Grid, profiles: list[Profile], columns: list[int]) ->
     A list with ids as small as ratings is one of few users and items. It goes from user to user, and tells an item of a
     user once. Three columns are several beside one that gives every row a name of its own.
     """
-    first = profiles[0]
-    named = 0 not in columns and first.rated_share < 0.8 and first.different == first.filled
-    if len(columns) < (3 if named else 4) or any(profiles[k].reach > 10 for k in columns):
+    if len(columns) < (3 if _tells_rows_apart(profiles, columns) else 4) or any(
+        profiles[k].reach > 10 for k in columns
+    ):
         return False
     pairs = [(row[columns[0]].strip(), row[columns[1]].strip()) for row in grid.sample]
     try:
@@ -111,6 +126,12 @@ def _is_small_matrix(grid: Grid, profiles: list[Profile], columns: list[int]) ->
         return True
     in_turn = all(before <= after for before, after in pairwise(users))
     return not (in_turn and len(set(users)) < len(users) and len(set(pairs)) == len(pairs))
+
+
+def _tells_rows_apart(profiles: list[Profile], columns: list[int]) -> bool:
+    """Does the first column, which is none of these, give every row a name of its own?"""
+    first = profiles[0]
+    return 0 not in columns and first.rated_share < 0.8 and first.different == first.filled > 2
 
 
 def _plan(
