@@ -150,6 +150,18 @@ def test_rows_written_as_lists(form: str) -> None:
     assert set(table.users) == {f"u{k}" for k in range(9)} and set(table.items) == {f"m{k}" for k in range(7)}
 
 
+@pytest.mark.parametrize("names", ["", " (`user`, `item`, `rating`)"])
+@pytest.mark.parametrize("each", [True, False])
+def test_rows_of_sql_statements(names: str, each: bool) -> None:
+    rows = [f"('u{k % 9}', 'It''s film (199{k % 7}), the', {k % 5 + 1})" for k in range(45)]
+    head = f"INSERT INTO `ratings`{names} VALUES "
+    text = "\n".join(f"{head}{row};" for row in rows) if each else head + ",\n".join(rows) + ";\n"
+    dump = "-- a dump\nCREATE TABLE `ratings` (`user` varchar(9), `item` text, `rating` int);\n"
+    table = read_ratings(((dump if names else "") + text).encode())
+    assert table.n_users == 9 and set(table.items) == {f"It's film (199{k}), the" for k in range(7)}
+    assert np.bincount(table.ratings.astype(int)).sum() == 45
+
+
 def test_typographic_quotes_around_fields() -> None:
     rows = [f"u{k % 9},\u201cFilm {k % 7}, the\u201d,{k % 5 + 1}" for k in range(45)]
     table = read_ratings("\n".join(["user,title,rating", *rows]).encode())

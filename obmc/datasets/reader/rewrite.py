@@ -8,6 +8,10 @@ from obmc.errors import RatingsError
 
 RULE = frozenset(" \t|+:=-")
 _LISTED = re.compile(r"(?:\[[^\[\]{}]+,[^\[\]{}]+\]|\([^(){}]+,[^(){}]+\))\s*,?")
+_INSERT = re.compile(r"\s*INSERT\s+(?:IGNORE\s+)?INTO\s+[^\s(]+\s*(?:\(([^()]*)\))?\s*VALUES", re.IGNORECASE)
+_QUOTED = r"'(?:[^'\\]|\\.|'')*'"
+_TUPLE = re.compile(rf"\(((?:{_QUOTED}|[^()'])*)\)")
+_FIELD = re.compile(rf"({_QUOTED})|([^,'\s][^,']*)")
 _CURLY = re.compile('(?:^|[,;\t|])[\u201c\u201e][^\u201c\u201d"\n]*[\u201c\u201d](?=$|[,;\t|])', re.MULTILINE)
 
 
@@ -27,6 +31,8 @@ def as_plain_table(data: bytes) -> tuple[bytes, list[str]]:
         return _arff(data)
     if all(_is_quoted_whole(line) for line in filled[:-1] or filled):
         return _unquoted(data)
+    if any(map(_INSERT.match, filled)):
+        return _inserted(data)
     if sum(_LISTED.fullmatch(line) is not None for line in filled) > 0.9 * len(filled):
         return _unlisted(data)
     if '"' not in head_text and len(_CURLY.findall(head_text)) > 2:
@@ -70,6 +76,24 @@ def _unquoted(data: bytes) -> tuple[bytes, list[str]]:
     lines = [line.strip() for line in data.decode().split("\n")]
     plain = [line[1:-1].replace('""', '"') if line[:1] == line[-1:] == '"' else line for line in lines]
     return "\n".join(plain).encode(), ["Every line was quoted as a whole; those quotes were left out."]
+
+
+def _inserted(data: bytes) -> tuple[bytes, list[str]]:
+    """The rows of "INSERT INTO ratings (user, item, rating) VALUES (...), (...);", under the names if there are any."""
+    text = data.decode()
+    named = _INSERT.search(text)
+    text = text[named.start() :] if named else text
+    names = [re.sub(r"[`\"\[\]\s]", "", name) for name in named[1].split(",")] if named and named[1] else []
+    rows = []
+    for values in _TUPLE.findall(_INSERT.sub("", text)):
+        fields = [whole or plain.strip() for whole, plain in _FIELD.findall(values)]
+        rows.append(
+            [field[1:-1].replace("\\'", "'").replace("''", "'") if field[0] == "'" else field for field in fields]
+        )
+    lines = [
+        ",".join('"' + field.replace('"', '""') + '"' for field in row) for row in ([names] if names else []) + rows
+    ]
+    return "\n".join(lines).encode(), ["The rows were taken from the SQL statements around them."]
 
 
 def _unlisted(data: bytes) -> tuple[bytes, list[str]]:
