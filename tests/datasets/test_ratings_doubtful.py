@@ -150,6 +150,37 @@ def test_rows_written_as_lists(form: str) -> None:
     assert set(table.users) == {f"u{k}" for k in range(9)} and set(table.items) == {f"m{k}" for k in range(7)}
 
 
+@pytest.mark.parametrize(
+    "levels", ["movieId,{}\nuserId,,,,,", ",rating,rating,rating,rating,rating\nmovieId,{}\nuserId,,,,,"]
+)
+def test_a_table_that_pandas_pivoted(levels: str) -> None:
+    rows = [f"u{k}," + ",".join(str((k * j) % 5 + 1) if (k + j) % 3 else "" for j in range(5)) for k in range(9)]
+    table = read_ratings("\n".join([levels.format("m0,m1,m2,m3,m4"), *rows]).encode())
+    assert table.n_users == 9 and set(table.items) == {f"m{k}" for k in range(5)} and table.n_ratings == 30
+
+
+def test_a_first_user_without_ratings_names_no_axis() -> None:
+    rows = [
+        f"ann{k}," + ",".join(str((k * j) % 5 + 1) if k and (k + j) % 3 else "" for j in range(5)) for k in range(9)
+    ]
+    table = read_ratings("\n".join(["user,m0,m1,m2,m3,m4", *rows]).encode())
+    assert table.n_users == 8 and table.n_items == 5
+
+
+def test_a_pivot_table_of_a_spreadsheet() -> None:
+    rows = [f"n{k}," + ",".join(str((k * j) % 5 + 1) if (k + j) % 3 else "" for j in range(5)) + ",9" for k in range(9)]
+    head = ["Sum of rating,Column Labels,,,,,", "Row Labels,Alien,Brazil,Casino,Dune,Elf,Grand Total"]
+    table = read_ratings("\n".join([*head, *rows, "Grand Total,20,21,22,23,24,110"]).encode())
+    assert set(table.items) == {"Alien", "Brazil", "Casino", "Dune", "Elf"} and (table.n_users, table.n_ratings) == (
+        9,
+        30,
+    )
+
+
+def test_nul_characters_behind_the_text() -> None:
+    assert read_ratings(LINES.encode() + b"\0" * 4096).n_ratings == 45
+
+
 @pytest.mark.parametrize("names", ["", " (`user`, `item`, `rating`)"])
 @pytest.mark.parametrize("each", [True, False])
 def test_rows_of_sql_statements(names: str, each: bool) -> None:

@@ -172,7 +172,10 @@ def find_header(sample: Sample, form: Format, wanted: bool | None) -> Header:
         Counter(len(row) for row in _rows_from(0, lines, sample, form)).items(), key=lambda pair: (pair[1], pair[0])
     )[0]
     names_at = None if wanted is False else _named_row(first, width)
-    start = next((k for k, (row, _, _) in enumerate(first) if len(row) in (width, width - 1) and _filled(row) > 1), 0)
+    fitting = (k for k, (row, _, _) in enumerate(first) if len(row) in (width, width - 1) and _filled(row) > 1)
+    start = next(fitting, 0)
+    if start + 1 < len(first) and _is_title(first[start][0], first[start + 1][0]):
+        start += 1
     if names_at is None and wanted is not False:
         rest = _rows_from(first[start][2], lines, sample, form)
         if wanted or _is_header(first[start][0], [row for row in rest if len(row) == width]):
@@ -214,6 +217,11 @@ def _otherwise_separated(line: str, width: int) -> list[str]:
         if len(names) == width and count_roles(names) >= 2:
             return names
     return []
+
+
+def _is_title(row: list[str], following: list[str]) -> bool:
+    """A line of a title or two above the names of five columns or more, as over a spreadsheet's pivot table."""
+    return len(row) == len(following) >= 5 and _filled(row) <= 2 and _filled(following) == len(following)
 
 
 def _filled(row: list[str]) -> int:

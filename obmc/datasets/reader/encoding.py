@@ -56,6 +56,7 @@ def to_utf8(data: bytes, wanted: str | None, known_names: Callable[[str], int]) 
         notes.append(f"The file was taken as {wide.upper()}, though it bears no mark of it (change with encoding=).")
         text, encoding = _from_wide(body, wide, notes), wide
     else:
+        body = body.rstrip(b"\0") or body
         _refuse_binary(body)
         body = _without_nul(body, notes)
         text, encoding = _from_bytes(body, notes, known_names)

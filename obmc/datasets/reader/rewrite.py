@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from obmc.datasets.reader.names import ITEM, USER, meaning
 from obmc.errors import RatingsError
 
 RULE = frozenset(" \t|+:=-")
@@ -42,6 +43,8 @@ def as_plain_table(data: bytes) -> tuple[bytes, list[str]]:
         raise RatingsError(
             "The lines hold pairs such as 3:5 (the libsvm form): write a row with user, item and rating for each pair."
         )
+    if (pivoted := _pivoted(head[:4])) is not None:
+        return _without_levels(data, *pivoted)
     drawn = sum(line.startswith("|") and line.endswith("|") for line in filled)
     ruled = any(map(_is_rule, filled[:4]))
     if drawn > 0.6 * len(filled) or (ruled and sum("|" in line for line in filled) > 0.6 * len(filled)):
@@ -76,6 +79,29 @@ def _unquoted(data: bytes) -> tuple[bytes, list[str]]:
     lines = [line.strip() for line in data.decode().split("\n")]
     plain = [line[1:-1].replace('""', '"') if line[:1] == line[-1:] == '"' else line for line in lines]
     return "\n".join(plain).encode(), ["Every line was quoted as a whole; those quotes were left out."]
+
+
+def _pivoted(head: list[str]) -> tuple[int, str] | None:
+    """The number of lines that pandas puts above a pivoted table whose axes have names, and one line for them.
+
+    The last of them has the name of the rows and blanks, the one above it the name of the columns and their labels.
+    """
+    for mark in (",", ";", "\t"):
+        rows = [line.split(mark) for line in head]
+        for k in range(1, len(rows)):
+            above, row = rows[k - 1], rows[k]
+            known = meaning(row[0])
+            named = known is not None and known.role in (USER, ITEM) and not any(cell.strip() for cell in row[1:])
+            if named and len(row) == len(above) > 3:
+                labels = [cell.strip() for cell in above[1:]]
+                if all(labels) and len(set(labels)) == len(labels):
+                    return k + 1, mark.join([f"{row[0].strip()}/{above[0].strip()}", *above[1:]])
+    return None
+
+
+def _without_levels(data: bytes, lines: int, header: str) -> tuple[bytes, list[str]]:
+    rest = data.decode().split("\n")[lines:]
+    return "\n".join([header, *rest]).encode(), ["The lines above the table were taken for the names of its two axes."]
 
 
 def _inserted(data: bytes) -> tuple[bytes, list[str]]:
