@@ -213,3 +213,20 @@ def test_names_in_further_languages(names: str) -> None:
     rows = [f"{k % 5 + 1},m{k % 7},u{k % 9}" for k in range(63)]
     table = read_ratings("\n".join([f"{rating},{item},{user}", *rows]).encode())
     assert (table.dialect.user, table.dialect.item, table.dialect.rating) == (user, item, rating)
+
+
+@pytest.mark.parametrize(
+    "line", ["[" + "," * 100_000, "(" + "1," * 50_000, "('" + "''" * 50_000, "['" + "\\'," * 50_000]
+)
+@pytest.mark.parametrize("sql", [True, False])
+def test_no_line_stalls_what_undoes_lists_and_statements(line: str, sql: bool) -> None:
+    rows = [f"('u{k % 30}', 'm{k // 30}', {k % 5 + 1})" for k in range(600)]
+    rows = [f"INSERT INTO t VALUES {row};" if sql else f"{row}," for row in rows]
+    text = "\n".join([*rows, *[line] * 20, "INSERT" + " " * 50_000, " " * 50_000])
+    assert read_ratings(text.encode()).n_ratings >= 600
+
+
+@pytest.mark.parametrize("name", ["user/" * 20_000, "-" * 100_000, "User " + "1" * 100_000])
+def test_long_names_do_not_stall_the_corner(name: str) -> None:
+    cells = "\n".join(f"r{k}," + ",".join(str((k * j) % 5 + 1) for j in range(1, 7)) for k in range(9))
+    assert read_ratings(f"{name},{','.join(f'{name}{k}' for k in range(5))},c6\n{cells}".encode()).n_ratings == 54

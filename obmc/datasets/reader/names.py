@@ -172,7 +172,7 @@ def _table() -> dict[str, Meaning]:
 
 _TABLE = _table()
 _ENDINGS = tuple("".join(_tokens(ending)) for ending in _ID_ENDINGS)
-FIRST_NAMES = 100
+FIRST_NAMES, LONGEST_NAME = 100, 80
 COUNT_RANK = 5
 
 
@@ -182,7 +182,7 @@ def meaning(name: str) -> Meaning | None:
     The last word of a name is its head ("movie rating", "rating_date"), the first where a preposition follows
     ("date de notation"); words such as "id" and "name" stand for the thing they belong to.
     """
-    if len(name) > 80:
+    if len(name) > LONGEST_NAME:
         return None
     # RecBole writes the type behind the name: "user_id:token".
     plain = re.sub(r":(token|float|token_seq|float_seq)$", "", name.strip())
@@ -205,6 +205,8 @@ def meaning(name: str) -> Meaning | None:
 
 def names_rows(corner: str) -> str:
     """What the rows are by the corner of a wide table, which may name both sides, as "user/movie" does; or ""."""
+    if len(corner) > LONGEST_NAME:
+        return ""
     parts = re.split(r"[\\/|,×_\-\u2013 ]+(?:(?:x|vs\.?|by|and|per)[\\/|,×_\-\u2013 ]+)?", corner.strip())
     roles = [known.role for part in parts if (known := meaning(part)) is not None and known.role in (USER, ITEM)]
     if len(set(roles)) == 2:
@@ -215,8 +217,9 @@ def names_rows(corner: str) -> str:
 
 def names_columns(names: list[str]) -> str:
     """The role that names such as "User 1", "User 2" give the columns of a wide table; or ""."""
-    stems = {found[1] for name in names[:FIRST_NAMES] if (found := re.fullmatch(r"(.*?\D)[\s_-]*\d+", name.strip()))}
-    numbered = len(stems) == 1 and all(name.strip()[-1:].isdigit() for name in names[:FIRST_NAMES])
+    names = [name.strip()[-LONGEST_NAME:] for name in names[:FIRST_NAMES]]
+    stems = {found[1] for name in names if (found := re.fullmatch(r"(.*?\D)[\s_-]*\d+", name))}
+    numbered = len(stems) == 1 and all(name[-1:].isdigit() for name in names)
     known = meaning(stems.pop()) if numbered else None
     return known.role if known is not None else ""
 

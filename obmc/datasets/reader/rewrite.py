@@ -8,10 +8,11 @@ from obmc.datasets.reader.names import ITEM, USER, meaning
 from obmc.errors import RatingsError
 
 RULE = frozenset(" \t|+:=-")
-_LISTED = re.compile(r"(?:\[[^\[\]{}]+,[^\[\]{}]+\]|\([^(){}]+,[^(){}]+\))\s*,?")
-_INSERT = re.compile(r"\s*INSERT\s+(?:IGNORE\s+)?INTO\s+[^\s(]+\s*(?:\(([^()]*)\))?\s*VALUES", re.IGNORECASE)
-_QUOTED = r"'(?:[^'\\]|\\.|'')*'"
-_TUPLE = re.compile(rf"\(((?:{_QUOTED}|[^()'])*)\)")
+# Possessive and bounded, so that no text takes long to be no match.
+_LISTED = re.compile(r"(?:\[[^\[\]{},]++,[^\[\]{}]++\]|\([^(){},]++,[^(){}]++\))\s*+,?")
+_INSERT = re.compile(r"INSERT\s++(?:IGNORE\s++)?INTO\s++[^\s(]++\s*+(?:\(([^()]*+)\)\s*+)?VALUES", re.IGNORECASE)
+_QUOTED = r"'(?:[^'\\]|\\.|''){0,2000}+'"
+_TUPLE = re.compile(rf"\(((?:{_QUOTED}|[^()'])*+)\)")
 _FIELD = re.compile(rf"({_QUOTED})|([^,'\s][^,']*)")
 _CURLY = re.compile('(?:^|[,;\t|])[\u201c\u201e][^\u201c\u201d"\n]*[\u201c\u201d](?=$|[,;\t|])', re.MULTILINE)
 
