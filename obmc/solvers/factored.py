@@ -23,6 +23,7 @@ from obmc.losses import is_convex
 from obmc.solvers.completion import Callback, Progress, stops
 from obmc.solvers.level import UNBOUNDED
 from obmc.solvers.lowrank import Descent, Model, Positions
+from obmc.solvers.outcome import LIMIT
 from obmc.solvers.parts import Effects
 from obmc.solvers.problem import Problem
 from obmc.solvers.spectral import Bound, spectral_norm_bound
@@ -75,7 +76,7 @@ def factored(
     descent = Descent(model, problem.cset.tau, *started)
     scale = model.loss.scale
     lower, promise, next_look, done, iteration = model.loss.infimum, math.inf, 3 if start is None else 2, False, 0
-    message, note, excess, bounded = "the iteration limit was reached", "", 0.0, True
+    message, note, excess, bounded = LIMIT, "", 0.0, True
 
     def look(force: bool) -> None:
         """Bring the level to its optimum and the lower bound up to date, if that can close the gap (or by force)."""
@@ -129,6 +130,8 @@ def factored(
             break
     if convex and bounded and not done:
         look(True)
+        done = certify and descent.point.objective - lower <= tol * scale
+        message = "the gap is within the tolerance" if done and message == LIMIT else message
     point = descent.point
     return FactoredOutcome(
         left=point.left,

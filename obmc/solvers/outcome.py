@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from obmc.solvers.parts import Effects
 
+LIMIT = "the iteration limit was reached"
+WITHIN = "the certified gap is within the tolerance"
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:

@@ -20,7 +20,7 @@ from obmc.losses import is_convex
 from obmc.solvers.certificate import Certificate
 from obmc.solvers.completion import Callback, Progress, stops
 from obmc.solvers.intersection import IntersectionProjector
-from obmc.solvers.outcome import Outcome
+from obmc.solvers.outcome import LIMIT, WITHIN, Outcome
 from obmc.solvers.problem import Problem
 
 Array = NDArray[np.float64]
@@ -47,7 +47,7 @@ def spg(problem: Problem, tol: float, max_iter: int, callback: Callback | None) 
     unit = 1.0 / (loss.max_curvature + problem.ridge)
     length = unit
     before, precision = length, 1e-3
-    done, message, iteration = False, "the iteration limit was reached", 0
+    done, message, iteration = False, LIMIT, 0
     for iteration in range(1, max_iter + 1):
         projected = projector.project(x - length * gradient, tol=precision, stretch=length / before)
         before = length
@@ -64,7 +64,7 @@ def spg(problem: Problem, tol: float, max_iter: int, callback: Callback | None) 
                 gap = certificate.gap
         done = gap <= tol if convex else moved <= tol
         if done:
-            message = "the certified gap is within the tolerance" if convex else "the step is within the tolerance"
+            message = WITHIN if convex else "the step is within the tolerance"
             break
         # The inexact projection may stop short of descent or of the gap; then the next ones are made more exact.
         precision = max(min(precision, 0.1 * moved, 0.1 * precision if slope >= 0.0 else precision), 1e-13)
@@ -97,6 +97,8 @@ def spg(problem: Problem, tol: float, max_iter: int, callback: Callback | None) 
             break
     if not done or not convex:
         certificate.feasible(x)
+        done = certificate.gap <= tol if convex else done
+        message = WITHIN if convex and done and message == LIMIT else message
     assert certificate.best is not None
     return Outcome(
         matrix=certificate.best.matrix,

@@ -221,6 +221,19 @@ def test_bounds_at_the_end_of_the_range_of_numbers() -> None:
     assert obmc.complete(signs, link, ConstraintSet(1e308, 1e308)).converged
 
 
+@pytest.mark.parametrize(
+    ("solver", "effects"), [("admm", None), ("admm", 2.0), ("spg", None), ("factored", None), ("factored", 2.0)]
+)
+def test_a_solve_has_converged_wherever_it_stops_if_its_gap_says_so(solver: str, effects: float | None) -> None:
+    link = Logistic()
+    signs = synthetic(shape=(20, 20), rank=1, alpha=1.0, ratio=0.3, link=link, rng=1).observations
+    for limit in range(1, 40):
+        cset, loss = ConstraintSet(20.0, 1.0), likelihood(link, signs.signs)
+        done = minimise(loss, signs.omega, link, cset, effects=effects, solver=solver, tol=1e-3, max_iter=limit)
+        assert done.converged == (done.gap <= 1e-3) and done.iterations <= limit
+        assert ("limit" in done.message) == (not done.converged)
+
+
 @pytest.mark.parametrize("solver", ["admm", "spg", "factored"])
 @pytest.mark.parametrize("answer", [False, np.False_])
 def test_any_false_of_a_callback_stops(solver: str, answer: bool) -> None:
