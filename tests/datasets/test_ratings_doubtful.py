@@ -230,3 +230,21 @@ def test_no_line_stalls_what_undoes_lists_and_statements(line: str, sql: bool) -
 def test_long_names_do_not_stall_the_corner(name: str) -> None:
     cells = "\n".join(f"r{k}," + ",".join(str((k * j) % 5 + 1) for j in range(1, 7)) for k in range(9))
     assert read_ratings(f"{name},{','.join(f'{name}{k}' for k in range(5))},c6\n{cells}".encode()).n_ratings == 54
+
+
+def test_a_name_lost_at_the_end_of_the_header_is_no_row() -> None:
+    rows = [f"{700 + k % 5},{800 + k % 7},{k % 4 + 1}" for k in range(35)]
+    table = read_ratings("\n".join(["userId,movieId,0", *rows]).encode())
+    assert (table.n_users, table.n_items, table.n_ratings) == (5, 7, 35) and table.dialect.header
+
+
+def test_a_list_under_short_names_is_no_matrix() -> None:
+    rows = [f"{k % 5},{k % 7},{k % 4 + 1},{k % 2}" for k in range(35)]
+    table = read_ratings("\n".join(["a,b,c,d", *rows]).encode())
+    assert (table.n_users, table.n_items, table.n_ratings) == (5, 7, 35) and table.dialect.layout == "long"
+
+
+def test_a_list_of_several_ratings_each_is_no_matrix() -> None:
+    rows = [f"{k % 5},{k % 7},{k % 4 + 1},{k % 3 + 1}" for k in range(35)]
+    table = read_ratings("\n".join(["user,item,rating,taste", *rows]).encode())
+    assert (table.n_users, table.n_items, table.n_ratings) == (5, 7, 35) and table.dialect.rating == "rating"

@@ -194,13 +194,13 @@ def _on_one_scale(columns: list[int], profiles: list[Profile]) -> list[int]:
     return sorted((*small, *empty))
 
 
-def _is_long(names: list[str] | None, profiles: list[Profile], rated: list[int]) -> bool:
+def _is_long(names: list[str], profiles: list[Profile], rated: list[int]) -> bool:
     """Few columns of small whole numbers may be user, item, rating and something more: then blanks tell."""
-    if names is not None and len(rated) >= 5:
+    if len(rated) >= 5:
         return False
     blanks = sum(profiles[k].blank for k in rated)
     labels = sum(profiles[k].filled for k in rated)
-    return len(rated) < 5 and blanks < 0.05 * (blanks + labels) and (names is None or _ordinary_names(names))
+    return blanks < 0.05 * (blanks + labels) and _ordinary_names(names)
 
 
 def _ordinary_names(names: list[str]) -> bool:
