@@ -17,7 +17,7 @@ from obmc.mechanisms.input import InputPerturbation
 from obmc.observations import Observations
 from obmc.privacy.guarantee import Guarantee
 from obmc.privacy.noise import Noise
-from obmc.solvers.completion import Completion, Progress
+from obmc.solvers.completion import Completion, Progress, stops
 from obmc.tuning import Structure, by_rule, complete_structure, cross_validated, seeded_by
 
 Array = NDArray[np.float64]
@@ -97,7 +97,7 @@ class InputPerturbationPlus(LocalMechanism):
         if self.tuning == "rule":
             return by_rule(loss, view.omega, cset, variance, rng, low_rank=self.low_rank)
         told = None if options is None else options.callback
-        step = None if told is None else lambda count: told(Progress(count, 0))
+        step = None if told is None else lambda count: not stops(told, Progress(count, 0))
         return cross_validated(loss, view.omega, cset, variance, rng, low_rank=self.low_rank, step=step)
 
     def _solve(self, view: NoisedView, link: Link, cset: ConstraintSet, options: SolverOptions) -> Completion:

@@ -22,7 +22,7 @@ from obmc.solvers.completion import Callback, Progress, stops
 from obmc.solvers.level import UNBOUNDED
 from obmc.solvers.outcome import LIMIT, WITHIN, Outcome
 from obmc.solvers.problem import Problem
-from obmc.solvers.proximal import proximal_point
+from obmc.solvers.proximal import FINEST, proximal_point
 
 Array = NDArray[np.float64]
 
@@ -33,9 +33,10 @@ EXACT_BELOW = 1e-5
 # Without convexity the over-relaxed iteration can run in a small circle for ever. The plain one then comes to rest.
 PLAIN_AFTER = 250
 # Newton's method in the proximal step stops at a relative change whose square is a tenth of the tolerance: the square
-# is the order of what is left, where an entry changes little on the scale of the link. No finer than 1e-5, whose square
-# is at the rounding of the singular values; and that for a loss that is not convex, which is judged by residuals alone.
-NEWTON_SHARE, NEWTON_FINEST = 0.3, 1e-5
+# is the order of what is left, where an entry changes little on the scale of the link. No finer than FINEST, whose
+# square is at the rounding of the singular values; and that for a loss that is not convex, which is judged by residuals
+# alone.
+NEWTON_SHARE = 0.3
 # How often in a row of looks the price of feasibility may be most of the gap before it is learnt anew: it can have been
 # taken where next to nothing was cut off.
 PRICED_AGAIN = 4
@@ -70,7 +71,7 @@ def admm(problem: Problem, tol: float, max_iter: int, callback: Callback | None)
     z, u, values = np.zeros(shape), np.zeros(shape), np.zeros(loss.n)
     work, target = np.empty(shape), np.empty(shape)
     pace = _Pace(tol)
-    newton = max(NEWTON_FINEST, NEWTON_SHARE * math.sqrt(tol)) if convex else NEWTON_FINEST
+    newton = max(FINEST, NEWTON_SHARE * math.sqrt(tol)) if convex else FINEST
     done, message, iteration, dear = False, LIMIT, 0, 0
     for iteration in range(1, max_iter + 1):
         # X-step. A ridge is folded into the quadratic: rho/2 (x - v)^2 + ridge/2 x^2 = weight/2 (x - rho v/weight)^2.

@@ -53,6 +53,8 @@ class Certificate:
         self.bound = -math.inf
         # Whether it was found that there is no bound, since the loss falls without end as a free level grows.
         self.unbounded = False
+        # Of the loss; effects and a ridge add nothing negative.
+        self._infimum = problem.loss.infimum
         self._foreseen = -math.inf
         self._offer: tuple[float, Array] | None = None
         self._convex_everywhere = is_convex(problem.loss, None)
@@ -63,7 +65,7 @@ class Certificate:
     @property
     def gap(self) -> float:
         """(f(best) - lower bound) / f(0)."""
-        return max(self.objective - max(self.bound, self.problem.loss.infimum), 0.0) / self.problem.loss.scale
+        return max(self.objective - max(self.bound, self._infimum), 0.0) / self.problem.loss.scale
 
     def glance(self, matrix: Array) -> float:
         """An estimate of the gap that ``certify()`` and ``feasible(matrix)`` would give, without a decomposition.
@@ -75,9 +77,8 @@ class Certificate:
         price = self._cost_of_feasibility * cut
         # Only once it is enough: against it the gap does not fall to zero, and a solver that foretells the end by the
         # pace of the gap would be misled.
-        infimum = self.problem.loss.infimum
-        if value + price - infimum <= self.tol * self.problem.loss.scale:
-            self.bound = max(self.bound, infimum)
+        if value + price - self._infimum <= self.tol * self.problem.loss.scale:
+            self.bound = max(self.bound, self._infimum)
         gap = max(value + price - max(self.bound, self._foreseen), 0.0)
         self.price_share = price / gap if gap > 0.0 else 0.0
         return gap / self.problem.loss.scale
@@ -150,7 +151,7 @@ class Certificate:
         if cset.alpha is None and self.problem.effects is not None:
             shift, _, found = best_shift(self.problem.loss, point.reshape(-1)[self.problem.omega.flat])
             if not found:
-                self.unbounded = self.problem.loss.infimum == -math.inf
+                self.unbounded = self._infimum == -math.inf
                 return None
             point = point + shift
         gradient = self.problem.gradient(point)

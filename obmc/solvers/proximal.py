@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 _FALL = 0.5
 # What is left of an entry is of the order of a step's square on the scale of the loss only, however large others are:
 # a tolerance is of at most this many scales, but no finer than the share of the largest entry that rounding allows.
-_SCALES, _FINEST = 10.0, 1e-5
+_SCALES, FINEST = 10.0, 1e-5
 
 
 def proximal_point(
@@ -25,7 +25,7 @@ def proximal_point(
     alpha: float | None,
     start: Array,
     least_curvature: float,
-    tol: float = 1e-5,
+    tol: float = FINEST,
     max_iter: int = 60,
 ) -> Array:
     """Solve l'(x) + rho (x - v) = 0 entry by entry by Newton's method, cut to the box; safeguarded where it strays.
@@ -80,7 +80,7 @@ def _newton(loss: Loss, x: Array, centre: Array, rho: float) -> tuple[Array, Arr
 
 def _allowed(tol: float, width: float, largest: float) -> float:
     """The step at which an entry counts as at rest, for a largest entry of this size."""
-    return max(tol * min(largest, _SCALES * width), min(tol, _FINEST) * largest)
+    return max(tol * min(largest, _SCALES * width), min(tol, FINEST) * largest)
 
 
 def _largest(x: Array, out: Array | None = None) -> float:

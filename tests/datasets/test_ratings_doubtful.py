@@ -88,6 +88,8 @@ def test_decimal_commas_without_names() -> None:
     table = read_ratings(lines.encode())
     assert table.n_ratings == 84 and set(np.unique(table.ratings)) == {k / 2 for k in range(2, 12)}
     assert any("decimal comma" in note for note in table.notes)
+    # The way out that the note names.
+    assert set(np.unique(read_ratings(lines.encode(), header=False).ratings)) == {1.0, 2.0, 3.0, 4.0, 5.0}
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,10 @@ from obmc.constraints import ConstraintSet
 from obmc.datasets import synthetic
 from obmc.links import Gaussian, Link, Logistic
 from obmc.losses import Likelihood, Loss, Matching, likelihood
+from obmc.mechanisms.base import SolverOptions
 from obmc.observations import Observations, Omega
 from obmc.solvers.admm import admm
+from obmc.solvers.completion import Progress
 from obmc.solvers.dispatch import minimise
 from obmc.solvers.level import UNBOUNDED
 from obmc.solvers.outcome import Outcome
@@ -241,3 +243,19 @@ def test_any_false_of_a_callback_stops(solver: str, answer: bool) -> None:
     signs = synthetic(shape=(20, 20), rank=1, alpha=1.0, ratio=0.3, link=link, rng=1).observations
     done = obmc.complete(signs, link, ConstraintSet(20.0, 1.0), solver=solver, callback=lambda progress: answer)
     assert done.iterations == 1 and done.message.startswith("stopped by the callback")
+
+
+def test_any_false_of_a_callback_stops_the_search_for_the_structure() -> None:
+    told = []
+    rows, cols = np.indices((20, 20)).reshape(2, -1)
+    # Half of the users like everything, so that there are effects to be searched for.
+    signs, cset = Observations(rows, cols, np.where(rows < 10, 1.0, -1.0), (20, 20)), ConstraintSet(20.0, 1.0)
+
+    def callback(progress: Progress) -> np.bool_:
+        told.append(progress.iteration)
+        return np.False_
+
+    mechanism = obmc.InputPerturbationPlus(epsilon=4.0)
+    view = mechanism.noised(signs, Logistic(), cset, rng=0)
+    mechanism.structure(view, Logistic(), cset, SolverOptions(callback=callback))
+    assert len(told) == 1

@@ -47,6 +47,14 @@ class Header:
     split_decimal: int = -1
     notes: list[str] = field(default_factory=list)
 
+    def split_at(self, position: int, column: str) -> None:
+        """Take two fields for one, the rating of this column."""
+        self.split_decimal, self.width = position, self.width - 1
+        self.notes.append(
+            f"{column} has a decimal comma in a file separated by commas; 3,5 was read as 3.5 (change with "
+            "header=False)."
+        )
+
 
 def take_sample(data: bytes) -> Sample:
     """Raises ``RatingsError`` for text without reasonable line ends."""
@@ -67,7 +75,8 @@ def take_sample(data: bytes) -> Sample:
             begin = data.find(b"\n", len(data) * part // 4) + 1
             end = data.rfind(b"\n", begin, begin + FURTHER)
             further += data[begin : max(begin, end)].decode().split("\n")[: MOST_LINES // 3]
-    return Sample(head.decode().split("\n")[:MOST_LINES], further, b'"' in data, b'\\"' in data)
+    quoted = b'"' in data
+    return Sample(head.decode().split("\n")[:MOST_LINES], further, quoted, quoted and b'\\"' in data)
 
 
 def find_format(sample: Sample, separator: str | None) -> Format:
@@ -188,7 +197,7 @@ def find_header(sample: Sample, form: Format, wanted: bool | None) -> Header:
     if names_at is None:
         header = Header(None, first[start][1], width)
         skipped, before = start, "the data"
-        if form.separator == ",":
+        if form.separator == "," and wanted is None:
             _join_decimals(header, _rows_from(header.first_line, lines, sample, form))
     else:
         names = [_name(cell) for cell in first[names_at][0]]
@@ -298,11 +307,8 @@ def _align(header: Header, rows: list[list[str]], form: Format) -> None:
         header.notes.append("The rows begin with a field without a name, a row number, which was left out.")
         return
     if halved:
-        header.split_decimal, header.width = at, len(names)
-        header.notes.append(
-            f"{names[at]!r} has a decimal comma in a file separated by commas; 3,5 was read as 3.5 (change with "
-            "header=False)."
-        )
+        header.width = len(names) + 1
+        header.split_at(at, repr(names[at]))
         return
     header.names = names + [""] * (header.width - len(names))
 
@@ -313,10 +319,7 @@ def _join_decimals(header: Header, rows: list[list[str]]) -> None:
     for at in range(2, header.width - 1) if len(rows) >= FEW_ROWS else ():
         decimals = {row[at + 1].strip() for row in rows}
         if len(decimals) > 1 and decimals <= set(COMMON_DECIMALS) and all(_two_halves(row, at) for row in rows):
-            header.split_decimal, header.width = at, header.width - 1
-            header.notes.append(
-                f"Column {at + 1} has a decimal comma in a file separated by commas; 3,5 was read as 3.5."
-            )
+            header.split_at(at, f"Column {at + 1}")
             return
 
 
