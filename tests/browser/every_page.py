@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from playwright.sync_api import Page, expect
+from pressing import press
 
 _EPSILONS = ",".join(str(epsilon) for epsilon in range(1, 11))
 _PINS = "|".join(
@@ -50,8 +51,8 @@ class Shown:
 
 def use_sample(page: Page) -> None:
     """Read the sample file of Your ratings."""
-    page.get_by_text("Or paste it, or try the sample").click()
-    page.get_by_role("button", name="Use the sample file").click()
+    press(page.get_by_text("Or paste it, or try the sample"))
+    press(page.get_by_role("button", name="Use the sample file"))
     expect(page.get_by_role("heading", name="What was understood")).to_be_visible()
 
 

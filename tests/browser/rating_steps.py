@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 from playwright.sync_api import Page, TimeoutError, expect
+from pressing import press
 
 from obmc.datasets import read_ratings
 
@@ -34,9 +35,9 @@ def declare(page: Page) -> None:
     for _ in range(20):
         box.scroll_into_view_if_needed()
         page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        box.click()
+        press(box)
         try:
-            option.get_by_text("1 to 5", exact=True).click(timeout=2500)
+            press(option.get_by_text("1 to 5", exact=True), timeout=2500)
             expect(box).to_have_value("1 to 5", timeout=2500)
             break
         except (TimeoutError, AssertionError):
@@ -45,11 +46,11 @@ def declare(page: Page) -> None:
 
 
 def release(page: Page) -> zipfile.ZipFile:
-    page.get_by_role("button", name="Release, and spend").click()
+    press(page.get_by_role("button", name="Release, and spend"))
     button = page.get_by_role("button", name="Download the release")
     expect(button).to_be_visible()
     with page.expect_download() as waited:
-        button.click()
+        press(button)
     return zipfile.ZipFile(io.BytesIO(Path(waited.value.path()).read_bytes()))
 
 
@@ -66,7 +67,7 @@ def check_release(page: Page, path: Path) -> None:
     assert stated["ratings"] == table.n_ratings and stated["users"] == table.n_users
     assert rows[0] == "user,place,item,probability"
     assert not any(row.startswith(("=", "+", "@")) for row in rows)
-    page.get_by_role("button", name="Forget my data").click()
+    press(page.get_by_role("button", name="Forget my data"))
     expect(page.get_by_text("are gone from this server's memory")).to_be_visible()
     # What is below the message is still the old page until the new one has been drawn to its end.
     expect(page.get_by_role("heading", name="What was understood")).to_have_count(0)

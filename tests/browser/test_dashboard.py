@@ -6,6 +6,7 @@ import re
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
+from pressing import press
 
 pytestmark = pytest.mark.browser
 
@@ -57,9 +58,9 @@ def test_a_typed_epsilon_is_kept_over_pages_and_reloads(visit):
     box.fill("3.3")
     box.press("Enter")
     expect(page.get_by_text("Epsilon is 3.3.")).to_be_visible()
-    page.get_by_role("link", name="Trade-off").click()
+    press(page.get_by_role("link", name="Trade-off"))
     expect(page.get_by_role("button", name="Compute")).to_be_visible()
-    page.get_by_role("link", name="Playground").click()
+    press(page.get_by_role("link", name="Playground"))
     expect(page.get_by_role("heading", name="Playground", exact=True)).to_be_visible()
     expect(page.get_by_text("epsilon = 3.3 for the whole output")).to_be_visible()
     # Streamlit writes one parameter after the other into the address.
@@ -75,7 +76,7 @@ def offered(page: Page) -> Locator:
 
 def test_the_trade_off_fills_in_without_losing_the_zoom_and_a_reload_finds_it(visit):
     page = visit(f"/?draws=40&points=3&range=4&range=10&mechs=InP&mechs=ObjP&{SMALL}&seed=11")
-    offered(page).click()
+    press(offered(page))
     expect(page.get_by_role("button", name="Cancel")).to_be_visible()
     page.wait_for_function(
         "(document.querySelector('.js-plotly-plot')?.data ?? []).some(trace => trace.name === 'InP')"
@@ -111,20 +112,20 @@ def test_a_reload_may_cancel_and_two_visitors_share_one_computation(visit):
     # Long enough that it cannot end before it is cancelled, however slow the machine.
     address = "/?draws=40&points=5&mechs=InP&mechs=ObjP&size=400&obs=0.5&seed=12"
     first, second = visit(address), visit(address)
-    offered(first).click()
+    press(offered(first))
     expect(first.get_by_role("button", name="Cancel")).to_be_visible()
     # The other one sees it under way, and joins.
     second.reload()
     expect(second.get_by_test_id("stProgress")).to_be_visible()
-    offered(second).click()
+    press(offered(second))
     expect(second.get_by_role("button", name="Cancel")).to_be_visible()
     first.reload()
-    first.get_by_role("button", name="Cancel").click()
+    press(first.get_by_role("button", name="Cancel"))
     expect(first.get_by_role("button", name="Cancel")).to_have_count(0)
     expect(second.get_by_test_id("stProgress")).to_be_visible()
     second.wait_for_timeout(2500)
     expect(second.get_by_role("button", name="Cancel")).to_be_visible()
-    second.get_by_role("button", name="Cancel").click()
+    press(second.get_by_role("button", name="Cancel"))
     expect(second.get_by_text(re.compile(r"^Cancelled after"))).to_be_visible()
 
 
@@ -155,6 +156,6 @@ def test_a_phone_shows_the_main_control_and_nothing_runs_out_of_it(visit, scheme
     before = score(page)
     page.keyboard.press("ArrowRight")
     expect(page.get_by_test_id("stMetricValue").first).not_to_have_text(before)
-    page.get_by_text("GraP", exact=True).click()
+    press(page.get_by_text("GraP", exact=True))
     expect(page.get_by_test_id("stMetricLabel").first).to_have_text("GraP")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
+from pressing import press
 
 pytestmark = pytest.mark.browser
 
@@ -55,8 +56,8 @@ def test_pictures_report_and_settings_leave_the_page_and_open_elsewhere(browser:
     page.goto(f"{server}/compare")
     opened(page, "Open a settings file")
     page.locator("input[type=file]").set_input_files(settings)
-    page.get_by_role("button", name="Use its settings").click()
-    page.get_by_test_id("stPageLink-NavLink").get_by_text("Trade-off").click()
+    press(page.get_by_role("button", name="Use its settings"))
+    press(page.get_by_test_id("stPageLink-NavLink").get_by_text("Trade-off"))
     expect(page.get_by_role("spinbutton", name="Epsilon")).to_have_value(re.compile(r"3\.30?$"))
     context.close()
     assert not [text for text in said if "Content Security Policy" in text or "Refused to" in text]

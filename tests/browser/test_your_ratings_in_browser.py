@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import expect
+from pressing import press
 from rating_steps import OWN, declare, metric, release, upload
 
 from obmc.datasets import read_ratings
@@ -32,9 +33,9 @@ def test_a_change_of_page_loses_nothing(visit):
     declare(page)
     release(page).close()
     before = metric(page, "Ratings")
-    page.get_by_role("link", name="Learn").click()
+    press(page.get_by_role("link", name="Learn"))
     expect(page.get_by_role("heading", name="Learn").first).to_be_visible()
-    page.get_by_role("link", name="Your ratings").click()
+    press(page.get_by_role("link", name="Your ratings"))
     expect(page.get_by_role("button", name="Download the release")).to_be_visible()
     assert metric(page, "Ratings") == before
     expect(page.get_by_text("1 release from this table")).to_be_visible()
