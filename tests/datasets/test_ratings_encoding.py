@@ -58,8 +58,36 @@ def test_legacy_encodings_keep_titles_apart_and_are_said(encoding: str, head: st
     assert given.items[0] == f"{title} 0" and given.notes == ()
 
 
-def test_bytes_that_windows_does_not_know() -> None:
-    assert read(file(PLAIN, "Se\x81al").encode("latin-1"))[0] == "Se\x81al 0"
+@pytest.mark.parametrize(
+    ("encodings", "titles"),
+    [
+        (("cp1252", "mac_roman"), "Forêt naïf Été Noël Crème brûlée Où l’été cœur"),
+        (("cp1252", "mac_roman", "cp850"), "Müller Größe Äpfel Übung Straße schön"),
+        (("cp1252", "latin-1", "mac_roman", "cp850"), "Señal Niño corazón Águila pingüino ¿Qué?"),
+        (("cp1252", "mac_roman", "cp850"), "São coração maçã Ética irmãos"),
+        (("cp1250", "iso8859_2"), "Róża Piąty Śnieg Mąż Kość Późno Łódź książka"),
+        (("cp1250", "iso8859_2"), "Říše želva ťapka příliš žluťoučký kůň Ježíš"),
+        (("cp1252", "cp850"), "smörgåsbord Ängel år"),
+        (("cp1252",), "Alien³ Windows® 7€ Señal² «mot»"),
+    ],
+    ids=["French", "German", "Spanish", "Portuguese", "Polish", "Czech", "Swedish", "marks"],
+)
+def test_latin_encodings_are_told_by_the_letters_that_they_make(encodings: tuple[str, ...], titles: str) -> None:
+    names = titles.split()
+    lines = [f"u{k % 5};{name};{k % 5 + 1}" for k, name in enumerate(names * 4)]
+    for encoding in encodings:
+        assert sorted(read("\n".join([PLAIN, *lines]).encode(encoding))) == sorted(names)
+
+
+def test_a_byte_that_windows_does_not_know_is_one_of_dos() -> None:
+    assert read(file(PLAIN, "Se\x81al").encode("latin-1"))[0] == "Seüal 0"
+
+
+@pytest.mark.parametrize("separator", "§¦¬¤·")
+def test_a_separator_is_no_letter(separator: str) -> None:
+    text = file(PLAIN.replace(";", separator), "Größe").replace(";", separator)
+    table = read_ratings(text.encode("cp1252"), separator=separator)
+    assert table.items == tuple(f"Größe {k}" for k in range(4))
 
 
 def test_a_few_bad_bytes_in_utf8_are_read_as_western() -> None:
@@ -67,6 +95,15 @@ def test_a_few_bad_bytes_in_utf8_are_read_as_western() -> None:
     table = read_ratings(data)
     assert table.n_items == 4
     assert table.notes[0].startswith("1 bytes are no valid UTF-8")
+
+
+@pytest.mark.parametrize("western", [1, 2, 3])
+def test_a_file_put_together_of_two_encodings_keeps_every_name(western: int) -> None:
+    lines = [f"u{k};{('Größe', 'Señal', 'Äpfel', 'Café')[k % 4]} {k % 7};{k % 5 + 1}" for k in range(28)]
+    data = b"\n".join(line.encode("cp1252" if k % 4 < western else "utf-8") for k, line in enumerate([PLAIN, *lines]))
+    table = read_ratings(data)
+    assert table.items == read_ratings("\n".join([PLAIN, *lines]).encode()).items
+    assert "bytes are no valid UTF-8 in a file that otherwise is; they were read as Windows-1252" in table.notes[0]
 
 
 def test_the_mark_and_the_name_may_both_be_given() -> None:

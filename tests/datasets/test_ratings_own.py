@@ -31,6 +31,15 @@ def test_german_school_marks_are_pointed_out(header: str) -> None:
     assert table.n_ratings == 54 and any("of which 1 is the best" in note for note in table.notes)
 
 
+@pytest.mark.parametrize("header", ["user;item;rank", "Nutzer;Lied;Rang", "user;item;item rank"])
+def test_ranks_are_pointed_out(header: str) -> None:
+    table = read_ratings(f"{header}\n{MARKS}".encode())
+    assert table.n_ratings == 54
+    assert [note for note in table.notes if "may hold ranks, of which the smallest is the best" in note]
+    turned = read_ratings(f"{header}\n{MARKS}".encode(), words={str(mark): 6 - mark for mark in range(1, 6)})
+    assert (turned.ratings == 6 - table.ratings).all() and not any("ranks" in note for note in turned.notes)
+
+
 @pytest.mark.parametrize("header", ["utilisateur;titre;note", "Nutzer;Film;Bewertung", "user;item;rating"])
 def test_other_ratings_from_1_to_5_are_not(header: str) -> None:
     assert read_ratings(f"{header}\n{MARKS}".encode()).notes == ()

@@ -28,6 +28,7 @@ FEWEST = 5
 DENSE_ENTRIES = 2.7e8
 # School marks in German, and the words around them that tell "Note" from the French one.
 SCHOOL_MARKS = frozenset(("schulnote", "schulnoten", "zensur", "zensuren", "noten"))
+RANKS = frozenset(("rank", "ranks", "ranking", "rang", "platz", "placement", "rango"))
 GERMAN = frozenset(
     """benutzer nutzer nutzerin kunde kundin mitglied teilnehmer teilnehmerin schüler schülerin lehrer proband probandin
     leser leserin hörer person fach artikel produkt buch titel lied stück spiel rezept gericht ware kurs gegenstand
@@ -104,7 +105,8 @@ class _Cleaning:
         values, keep, used_decimal, used_words, codes = self._values(keep, decimal, words, missing)
         if not keep.any():
             raise RatingsError(self._nothing_left())
-        self._note_school_marks(values[entries.rating.codes[keep]])
+        if not words:
+            self._note_best_first(values[entries.rating.codes[keep]])
         rows, cols, ratings = users[keep], items[keep], values[entries.rating.codes[keep]]
         rows, cols, ratings = self._unique_pairs(rows, cols, ratings, len(item_texts), duplicates)
         rows, user_names = _compressed(rows, user_texts)
@@ -253,7 +255,7 @@ class _Cleaning:
             self._notes.append(f"Ratings of {shown} dropped as 'not rated', as asked for: {count:,}.")
         return codes
 
-    def _note_school_marks(self, ratings: NDArray[np.float64]) -> None:
+    def _note_best_first(self, ratings: NDArray[np.float64]) -> None:
         names = [set(re.findall(r"[^\W\d_]+", name.casefold())) for name in self._entries.columns]
         german = names[2] & SCHOOL_MARKS or ("note" in names[2] and (names[0] | names[1]) & GERMAN)
         if german and float(ratings.min()) >= 1 and float(ratings.max()) <= 6:
@@ -261,6 +263,11 @@ class _Cleaning:
                 f"{self._entries.columns[2]!r} may hold German school marks, of which 1 is the best, but larger "
                 "numbers were taken as better: if it does, replace each mark by 7 minus the mark, or map "
                 "them with words=."
+            )
+        elif names[2] & RANKS and float(ratings.min()) >= 0:
+            self._notes.append(
+                f"{self._entries.columns[2]!r} may hold ranks, of which the smallest is the best, but larger numbers "
+                "were taken as better: if it does, change the sign of each rank, or map them with words=."
             )
 
     def _nothing_left(self) -> str:

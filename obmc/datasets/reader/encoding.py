@@ -28,6 +28,9 @@ LEGACY = (
 # Control characters that serve as separators or that editors leave behind.
 HARMLESS_CONTROLS = frozenset((1, 2, 7, 8, 9, 10, 11, 12, 13, 26, 27, 28, 29, 30, 31))
 HIGH_RUN = re.compile(rb"[\x80-\xff]+")
+# Of Latin letters, the commonest first.
+LATIN = ("cp1252", "cp1250", "iso8859_2", "mac_roman", "cp850")
+BEYOND = re.compile(r"(?<=(.))[^\x00-\x7f](?=(.))", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,8 @@ def _from_bytes(body: bytes, notes: list[str], known_names: Callable[[str], int]
     except UnicodeError:
         pass
     good, bad = _utf8_census(body)
-    if bad <= good / 4:
+    # In one Western encoding valid UTF-8 beyond ASCII is rare, so that much of it is a file put together of two.
+    if bad <= good / 4 or (good >= bad / 4 and not _in_runs(body[: 2**20])):
         notes.append(
             f"{bad:,} bytes are no valid UTF-8 in a file that otherwise is; they were read as Windows-1252 "
             "(change with encoding=)."
@@ -171,7 +175,8 @@ def _legacy(body: bytes, known_names: Callable[[str], int]) -> str:
     """The likeliest encoding of text that is not UTF-8.
 
     A header in words that are known decides. Without one: in Western languages characters beyond ASCII stand alone
-    between plain letters, elsewhere they come in runs, and there the statistics of ``charset_normalizer`` decide.
+    between plain letters, and the encoding is the one that makes letters of them; elsewhere they come in runs, and
+    there the statistics of ``charset_normalizer`` decide.
     """
     start = body[: 2**20]
     fitting = [name for name in LEGACY if _decodes(start, name, whole=False)]
@@ -179,17 +184,50 @@ def _legacy(body: bytes, known_names: Callable[[str], int]) -> str:
     found = {name: known_names(head.decode(name, "replace")) for name in fitting}
     likely = sorted(fitting, key=lambda name: -found[name])
     if found[likely[0]] == found["latin-1"]:
-        likely = [*_by_statistics(start, fitting), "cp1252", "latin-1"]
+        likely = [*(_by_statistics(start, fitting) or _by_letters(start, fitting)), "cp1252", "latin-1"]
     return next(name for name in likely if _decodes(body, name, whole=True))
 
 
-def _by_statistics(start: bytes, fitting: list[str]) -> list[str]:
+def _in_runs(start: bytes) -> bool:
+    """Whether bytes beyond ASCII come in runs, as in scripts other than Latin."""
     runs = HIGH_RUN.findall(start)
-    if not runs or sum(map(len, runs)) <= 1.8 * len(runs):
+    return sum(map(len, runs)) > 1.8 * len(runs)
+
+
+def _by_statistics(start: bytes, fitting: list[str]) -> list[str]:
+    if not _in_runs(start):
         return []
-    lines = b"\n".join(line for line in re.split(rb"[\r\n]+", start) if HIGH_RUN.search(line))[:SAMPLE]
-    guess = charset_normalizer.from_bytes(lines, cp_isolation=[name for name in fitting if name != "latin-1"]).best()
+    guess = charset_normalizer.from_bytes(
+        _high_lines(start), cp_isolation=[name for name in fitting if name != "latin-1"]
+    ).best()
     return [] if guess is None else [guess.encoding]
+
+
+def _by_letters(start: bytes, fitting: list[str]) -> list[str]:
+    """The Latin encodings, those first that make most of the characters beyond ASCII within words letters that fit."""
+    first = [set(line) for line in start[: SAMPLE // 16].splitlines()[:20] if line]
+    # What is in every line separates columns, whatever letter it may be elsewhere.
+    separators = bytes(code for code in set.intersection(*first) if code > 127)
+    lines = _high_lines(start).translate(bytes.maketrans(separators, b"," * len(separators)))
+    share = {name: _letter_share(lines.decode(name, "replace")) for name in LATIN if name in fitting}
+    return sorted(share, key=lambda name: -share[name])
+
+
+def _letter_share(text: str) -> float:
+    """Of the characters beyond ASCII within words, those that are letters and no capital after a small one."""
+    fits = within = 0
+    for found in BEYOND.finditer(text):
+        (before, after), char = found.groups(), found[0]
+        # What stands at a word's end and is no letter may be a mark, in any encoding.
+        if char.isalpha() if not (before.isalpha() and after.isalpha()) else char != "\u2019":
+            within += 1
+            fits += char.isalpha() and not (char.isupper() and before.islower())
+    return round(fits / within, 1) if within else 1.0
+
+
+def _high_lines(start: bytes) -> bytes:
+    """The beginning of those lines that have bytes beyond ASCII."""
+    return b"\n".join(line for line in re.split(rb"[\r\n]+", start) if HIGH_RUN.search(line))[:SAMPLE]
 
 
 def _decodes(body: bytes, encoding: str, *, whole: bool) -> bool:
@@ -205,6 +243,7 @@ def _decodes(body: bytes, encoding: str, *, whole: bool) -> bool:
 
 def _title(encoding: str) -> str:
     names = {"cp1252": "Windows-1252", "cp1251": "Windows-1251", "cp1250": "Windows-1250", "cp932": "Shift-JIS (cp932)"}
+    names |= {"iso8859_2": "ISO 8859-2", "mac_roman": "Mac Roman", "cp850": "DOS Latin-1 (cp850)"}
     return names.get(encoding, encoding)
 
 

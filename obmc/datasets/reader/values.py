@@ -20,6 +20,7 @@ GROUPED = {mark: re.compile(rf"[+-]?\d{{1,3}}(?:{re.escape(mark)}\d{{3}})+", re.
 COMMA_NUMBER = re.compile(r"[+-]?(?:\d+,\d*|,\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 ENGLISH_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 EUROPEAN_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?", re.ASCII)
+POINTED_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", re.ASCII)
 SPACED_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[ '_]\d{3})+(?:[.,]\d*)?", re.ASCII)
 PERCENT = re.compile(r"(.+?)\s*%")
 OUT_OF = re.compile(
@@ -182,8 +183,8 @@ def _read_marked(
         if NUMBER.fullmatch(number):
             _put(reading, k, float(number))
             del open_texts[k]
-    if decimal is None and not comma:
-        thousands += _points_as_thousands(reading, texts, counts)
+    if decimal is None and not comma and (pointed := _points_as_thousands(reading, open_texts, texts, counts)):
+        mark, thousands = ".", thousands + pointed
     if thousands:
         reading.notes.append(
             f"Ratings read with a thousands mark, such as 1{mark}234 for 1234: {thousands:,} (change with decimal=)."
@@ -230,19 +231,26 @@ def _bare(text: str) -> str:
     return found[0] if found else text
 
 
-def _points_as_thousands(reading: Reading, texts: Sequence[str], counts: NDArray[np.int64]) -> int:
-    """1.401 among whole numbers in the hundreds is 1401, as counts are written where the comma is the decimal mark."""
+def _points_as_thousands(
+    reading: Reading, open_texts: dict[int, str], texts: Sequence[str], counts: NDArray[np.int64]
+) -> int:
+    """1.401 among whole numbers in the hundreds is 1401, as counts are written where the comma is the decimal mark.
+
+    So it is wherever a number has two points, as 12.345.678 has.
+    """
     rated = reading.kinds == RATED
-    pointed = [k for k in np.flatnonzero(rated).tolist() if "." in texts[k]]
-    if not pointed or len(pointed) > 100_000:
+    several = {k: text for k, text in _short(open_texts) if text.count(".") > 1 and POINTED_THOUSANDS.fullmatch(text)}
+    pointed = {k: texts[k].strip() for k in np.flatnonzero(rated).tolist() if "." in texts[k]}
+    if not (pointed or several) or len(pointed) > 100_000:
         return 0
-    whole = np.abs(reading.values[np.setdiff1d(np.flatnonzero(rated), pointed, assume_unique=True)])
-    grouped = all(re.fullmatch(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", texts[k].strip()) for k in pointed)
-    if not grouped or len(whole) == 0 or float(whole.max()) < 100:
+    whole = np.abs(reading.values[np.setdiff1d(np.flatnonzero(rated), list(pointed), assume_unique=True)])
+    large = len(whole) > 0 and float(whole.max()) >= 100
+    if not (large or several) or not all(map(POINTED_THOUSANDS.fullmatch, pointed.values())):
         return 0
-    for k in pointed:
-        reading.values[k] = float(texts[k].strip().replace(".", ""))
-    return int(counts[pointed].sum())
+    for k, text in (pointed | several).items():
+        _put(reading, k, float(text.replace(".", "")))
+        open_texts.pop(k, None)
+    return int(counts[[*pointed, *several]].sum())
 
 
 def _number(text: str, comma: bool) -> float:
