@@ -4,8 +4,9 @@ Three kinds, which belong on different axes:
 
 - the *standard rate* of Davenport et al. 2014, with exact steepness and flatness but an unknown universal constant: it
   says how errors scale, not how large they are;
-- the *explicit* bound on the in-sample error, without unknown constants, and the *trivial* one, 4 alpha^2, that holds
-  for any two matrices of the box: at the size of the paper's experiments the former is above the latter, and empty;
+- the *explicit* bound on the in-sample error, without unknown constants but with the norm of the noise at its typical
+  size, and the *trivial* one, 4 alpha^2, that holds for any two matrices of the box: at the size of the paper's
+  experiments the former is above the latter, and empty;
 - exact terms: output noise adds 8 alpha^2 / eps^2 to the mean squared error in expectation.
 
 The paper's own statements differ; where they do not hold as printed, what is here replaces them (docs/mathematics.md,
@@ -149,11 +150,12 @@ def trivial_bound(alpha: float) -> float:
 def explicit_bound(
     link: Link, alpha: float, shape: tuple[int, int], n: int, rank: int = 1, noise_variance: float = 0.0
 ) -> float:
-    """4 alpha s sqrt(r) (sqrt(d1) + sqrt(d2)) / (kappa sqrt(n)): a bound on the in-sample error without unknowns.
+    """4 alpha s sqrt(r) (sqrt(d1) + sqrt(d2)) / (kappa sqrt(n)): what bounds the in-sample error, typically.
 
     For the minimiser of A(x) - T x, A' = h, over C with tau = alpha sqrt(r d1 d2) and labels T with mean h(M) and
     variance at most s^2 = 1/4 + ``noise_variance``: curvature kappa = inf h' = h'(alpha) gives (1/n) ||P(X - M)||_F^2
-    <= 4 tau ||G||_2 / (kappa n), G = P(h(M) - T), and ||G||_2 is about s (sqrt(n/d1) + sqrt(n/d2)).
+    <= 4 tau ||G||_2 / (kappa n), G = P(h(M) - T), and ||G||_2 is about s (sqrt(n/d1) + sqrt(n/d2)), which
+    stands here in its place: in a draw it may be larger, with Laplace noise on few entries by a tenth and more.
 
     Parameters
     ----------

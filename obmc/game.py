@@ -118,7 +118,7 @@ class Score:
         low, high = self.interval
         said = (
             f"{self.correct} of {self.rounds} right ({self.share:.0%}; 95 % interval {low:.1%} to {high:.1%}). Under "
-            f"{level(self.epsilon, self.delta)} nobody is right more often than {self.ceiling:.1%}."
+            f"{level(self.epsilon, self.delta)} nobody is right with a probability above {self.ceiling:.1%}."
         )
         if self.refutes:
             return f"{said} The whole interval lies above that: refuted, if the number of rounds was fixed beforehand."

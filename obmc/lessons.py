@@ -222,7 +222,8 @@ def _users() -> Numbers:
         "pure_most": table["pure"][most],
         "exact_most": table["exact"][most],
         "sweep": ledger_of([float(eps) for eps in range(1, 11)] * 10).epsilon,
-        "rating_epsilon": accounting.rating_epsilon(4.0, 65),
+        # Rounded down, so that 65 times what is printed is no more than what is kept.
+        "rating_epsilon": math.floor(1000.0 * accounting.rating_epsilon(4.0, 65)) / 1000.0,
     }
 
 

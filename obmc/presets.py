@@ -124,8 +124,8 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "local",
             "Local privacy on MovieLens-100K",
-            "Mechanisms that need nobody's trust: every sign is flipped by its owner. InP+ first fits effects of users "
-            "and films, which noise hides least.",
+            "Mechanisms that need nobody's trust: every sign is flipped at random by its owner. InP+ first fits "
+            "effects of users and films, which noise hides least.",
             "2b",
             ("inp", "inp+", "effects"),
             data="ml-100k",
@@ -134,9 +134,9 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "rigour",
             "What rigour costs",
-            "Each of the paper's mechanisms at the paper's calibration and at the one with a guarantee that is proven "
-            "for the whole output, of OutP with delta = 0.00001. The distance between the two curves of a colour is "
-            "the price of the proof.",
+            "Each of the paper's mechanisms at the paper's calibration and at the rigorous one. With this link InP, "
+            "ObjP and GraP are proven for the whole output at both and differ in loss or steps; the distance between "
+            "OutP's two curves is the price of a proof for the whole matrix, with delta = 0.00001.",
             "1b",
             _FOUR,
             ("rigorous", "paper"),

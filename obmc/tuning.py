@@ -97,10 +97,11 @@ def seeded_by(labels: Array) -> np.random.Generator:
 
 
 def ridge_unit(link: Link, variance: float) -> float:
-    """(1/4 + v) / h'(0): the ridge that minimises the error of an effect of prior variance 1 under noise variance v.
+    """(1/4 + v) / h'(0): the best ridge for effects of variance 1 under noise variance v, to first order around 0.
 
     An effect seen n times has the estimate's variance n s^2 / (n k + lam)^2 and bias lam / (n k + lam), s^2 = 1/4 + v
-    and k = h'(0) the curvature; the sum of variance and squared bias is least at lam = s^2 / k for every n.
+    and k = h'(0) the curvature; the sum of variance and squared bias is least at lam = s^2 / k for every n. Away from 0
+    h is flatter and a label's own variance below 1/4.
     """
     return (0.25 + variance) / link.max_density
 

@@ -26,7 +26,7 @@ EXPECTED = {
         "exact_median": 56.53,
         "exact_most": 439.3,
         "sweep": 550.0,
-        "rating_epsilon": 0.0615,
+        "rating_epsilon": 0.061,
     },
     "noises": {"flipped_1": 0.9207, "laplace_1": 2.0, "ratio_1": 2.172, "ratio_4": 6.577, "ratio_10": 440.5},
     "two-probabilities": {"accepted": 1.0, "times": 60.0, "true": 4.0943, "never": math.inf},

@@ -42,7 +42,7 @@ def main() -> int:
     if found["plus_accuracy"] <= found["alone_accuracy"]:
         missed.append("InP+ is not above effects alone")
     print(
-        f"Targets: {SECONDS / 60:g} minutes, {GIGABYTES:g} GB, above effects alone. "
+        f"Targets: {SECONDS / 60:g} CPU minutes, {GIGABYTES:g} GB, above effects alone. "
         + ("**Every target is met.**" if not missed else "**Missed:** " + "; ".join(missed) + ".")
     )
     # The page says what was missed: it is filed all the same (MISSED of the command).

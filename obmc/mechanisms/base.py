@@ -147,7 +147,8 @@ class Mechanism(ABC):
         ValueError
             Naming the argument; also for ``rng=obmc.SECURE`` where the guarantee does not allow a release.
         ReleaseFailed
-            Where the solver fails on the data. That counts as a release: it may depend on the signs.
+            Where the solver fails on the data. That may depend on the signs, and no guarantee covers it: it counts as
+            a release.
         """
         return self._release(obs, link, cset, noise_from(rng), SolverOptions(solver, tol, max_iter, callback))
 
@@ -160,7 +161,7 @@ class Mechanism(ABC):
         except (RankTooLargeError, np.linalg.LinAlgError, ArithmeticError, MemoryError) as error:
             raise ReleaseFailed(
                 f"{str(error) or type(error).__name__} Nothing is released, but that it failed may depend on the "
-                "ratings, so the attempt counts as a release."
+                "ratings, which no guarantee covers: the attempt counts as a release."
             ) from None
 
     def _statement(self, link: Link, cset: ConstraintSet, shape: tuple[int, int], noise: Noise) -> Guarantee:

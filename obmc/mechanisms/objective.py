@@ -111,7 +111,7 @@ class ObjectivePerturbation(LocalMechanism):
                 f"noise must be 'laplace' for the {link.name.capitalize()} likelihood: geometric noise needs a loss "
                 "that is linear in the bit (calibration='rigorous', or the logistic link)."
             )
-        return self._likelihood_guarantee(link, require_alpha(cset, _form(link)))
+        return self._likelihood_guarantee(link, cset)
 
     def _linear_guarantee(self, link: Link, cset: ConstraintSet) -> Guarantee:
         displayed = self.calibration == "displayed"
@@ -149,32 +149,36 @@ class ObjectivePerturbation(LocalMechanism):
             rigorous_change=self._rigorous_change(link, cset),
         )
 
-    def _likelihood_guarantee(self, link: Link, alpha: float) -> Guarantee:
-        scale = self.scale(link, _box(alpha))
-        floor = accounting.log_curvature_ratio(link, alpha)
-        proven = accounting.likelihood_epsilon(link, alpha, scale)
-        if self.calibration == "exact_minimiser":
+    def _likelihood_guarantee(self, link: Link, cset: ConstraintSet) -> Guarantee:
+        alpha = require_alpha(cset, _form(link))
+        # No entry exceeds the nuclear norm.
+        bound = min(alpha, cset.tau)
+        scale = self.scale(link, cset)
+        exact = self.calibration == "exact_minimiser"
+        if exact:
             status: Status = "proven"
             # b was chosen so that the bound is the asked epsilon; the formula's rounding must not undo that.
-            proven = self.epsilon
-            lower = math.nan
-            difference = (
-                f"The missing ratio of curvatures is worth log R = {number(floor)} here and is paid for by more noise."
-            )
+            proven, lower, bound = self.epsilon, math.nan, alpha
         else:
-            status = _status(self.epsilon, link, alpha, self._halving)
-            lower = accounting.likelihood_epsilon_at_least(link, alpha, scale)
-            below = accounting.paper_violated_below(link, alpha, self._halving)
-            above = accounting.paper_proven_from(link, alpha, self._halving)
-            limit = f"from {number(above)} on it is proven" if math.isfinite(above) else "it is proven nowhere"
-            difference = (
-                f"The proof leaves out a ratio of curvatures, worth up to log R = {number(floor)} here: below "
-                f"epsilon = {number(below)} the claim is violated, {limit}, in between nobody knows."
-            )
+            status = _status(self.epsilon, link, cset, self._halving)
+            proven = accounting.likelihood_epsilon(link, bound, scale)
+            lower = accounting.likelihood_epsilon_at_least(link, bound, scale)
+        floor = number(accounting.log_curvature_ratio(link, bound))
+        if exact:
+            difference = f"The missing ratio of curvatures is worth log R = {floor} here and is paid for by more noise."
+        else:
+            difference = f"The proof leaves out a ratio of curvatures, worth up to log R = {floor} here"
+            if bound < alpha:
+                difference += f", where the radius lets no entry exceed {number(bound)}."
+            else:
+                below = accounting.paper_violated_below(link, alpha, self._halving)
+                above = accounting.paper_proven_from(link, alpha, self._halving)
+                limit = f"from {number(above)} on it is proven" if math.isfinite(above) else "it is proven nowhere"
+                difference += (
+                    f": below epsilon = {number(below)} the claim is violated, {limit}, in between nobody knows."
+                )
             if self.calibration == "displayed":
                 difference = f"{_DISPLAYED_DIFFERENCE} {difference}"
-        exact = self.calibration == "exact_minimiser"
-        verdict = _paper_verdict(self.epsilon, link, _box(alpha)) if exact else _VERDICTS[status]
         return Guarantee(
             mechanism=self.label,
             link=link.name,
@@ -188,14 +192,14 @@ class ObjectivePerturbation(LocalMechanism):
             why="Noise in the objective moves its minimiser at random. The curvature of this loss depends on the "
             "rating itself, which the noise does not hide and which has to be paid for separately.",
             formula=rf"$b = {number(scale)}$; the exact minimiser is $(\Delta/b + \log R)$-DP with "
-            r"$\Delta = \sup_{|x| \leq \alpha} h'(x) / (h(x) h(-x)) = "
-            rf"{number(accounting.likelihood_sensitivity(link, alpha))}$ and "
-            r"$\log R = \log \sup_{|x| \leq \alpha} (\log h)''(x) / (\log h)''(-x) = "
-            rf"{number(floor)}$.",
+            rf"$\Delta = \sup_{{|x| \leq {number(bound)}}} h'(x) / (h(x) h(-x)) = "
+            rf"{number(accounting.likelihood_sensitivity(link, bound))}$ and "
+            rf"$\log R = \log \sup_{{|x| \leq {number(bound)}}} (\log h)''(x) / (\log h)''(-x) = "
+            rf"{floor}$.",
             paper_claim=_DISPLAYED_CLAIM if self.calibration == "displayed" else _GAUSSIAN_CLAIM,
-            paper_verdict=verdict,
+            paper_verdict=_paper_verdict(self.epsilon, link, cset) if exact else _VERDICTS[status],
             difference=difference,
-            rigorous_change=self._rigorous_change(link, _box(alpha)),
+            rigorous_change=self._rigorous_change(link, cset),
         )
 
     def _rigorous_change(self, link: Link, cset: ConstraintSet) -> str:
@@ -269,18 +273,23 @@ def _form(link: Link) -> str:
     return f"objective perturbation of the {link.name.capitalize()} likelihood"
 
 
-def _box(alpha: float) -> ConstraintSet:
-    return ConstraintSet(tau=1.0, alpha=alpha)
-
-
-def _status(epsilon: float, link: Link, alpha: float, halving: float) -> Status:
-    if epsilon < accounting.paper_violated_below(link, alpha, halving):
+def _status(epsilon: float, link: Link, cset: ConstraintSet, halving: float = 1.0) -> Status:
+    """Of the paper's claim at this epsilon, for a set with a box."""
+    assert cset.alpha is not None
+    if cset.tau < cset.alpha:
+        scale = accounting.paper_sensitivity(link, cset.alpha) / (epsilon * halving)
+        if math.isinf(scale):
+            return "open"
+        if accounting.likelihood_epsilon_at_least(link, cset.tau, scale) > epsilon:
+            return "violated"
+        return "proven" if accounting.likelihood_epsilon(link, cset.tau, scale) <= epsilon else "open"
+    if epsilon < accounting.paper_violated_below(link, cset.alpha, halving):
         return "violated"
-    return "proven" if epsilon >= accounting.paper_proven_from(link, alpha, halving) else "open"
+    return "proven" if epsilon >= accounting.paper_proven_from(link, cset.alpha, halving) else "open"
 
 
 def _paper_verdict(epsilon: float, link: Link, cset: ConstraintSet) -> Verdict:
     """Whether the paper's own calibration would hold at this epsilon; without a bound alpha it has none."""
     if cset.alpha is None:
         return "none"
-    return _VERDICTS[_status(epsilon, link, cset.alpha, 1.0)]
+    return _VERDICTS[_status(epsilon, link, cset)]

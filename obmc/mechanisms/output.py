@@ -113,14 +113,14 @@ class OutputPerturbation(Mechanism):
         return (self.ridge if self.ridge is not None else DEFAULT_RIDGE) if self.uses_ridge else 0.0
 
     @property
-    def failure(self) -> float:
+    def used_delta(self) -> float:
         """delta: that of the ridge variant, 0 for the others."""
         return (self.delta if self.delta is not None else DEFAULT_DELTA) if self.uses_ridge else 0.0
 
     @property
     def multiplier(self) -> float:
         """sigma_1(eps, delta), the noise multiplier of the ridge variant; nan for the others."""
-        return accounting.gaussian_multiplier(self.epsilon, self.failure) if self.uses_ridge else math.nan
+        return accounting.gaussian_multiplier(self.epsilon, self.used_delta) if self.uses_ridge else math.nan
 
     def l2_sensitivity(self, link: Link, cset: ConstraintSet, n: int) -> float:
         """S2 + 2 sqrt(2 g / mu): how far two solutions of the ridge problem can be apart, g the gap fixed in advance.
@@ -157,18 +157,25 @@ class OutputPerturbation(Mechanism):
         cells = shape[0] * shape[1]
         whole = self.epsilon * cells
         mixed = self.postprocess is not None
+        # Then every matrix of the box lies within the radius: its Frobenius norm is at most alpha sqrt(d1 d2).
+        unbound = cset.tau >= alpha * math.sqrt(cells * min(shape))
         done = {"project": "The projection on the constraint set", "rank": "The nearest matrix of low rank"}
         if mixed and cells > 1:
+            moved = f", but a single rating can move all {cells:,} of them."
+            if unbound:
+                moved = (
+                    ". Within this radius lies every matrix of the box, so that a rating is not known to move more "
+                    "than its own entry; of the other entries nothing is proven."
+                )
             why = (
-                f"Noise of scale {number(2 * alpha / self.epsilon)} hides one entry of the matrix, but a single rating "
-                f"can move all {cells:,} of them. {done[str(self.postprocess)]} mixes the entries, so each entry of it "
-                "collects what the others reveal."
+                f"Noise of scale {number(2 * alpha / self.epsilon)} hides one entry of the matrix{moved} "
+                f"{done[str(self.postprocess)]} mixes the entries, so each entry of it collects what the others reveal."
             )
         else:
             why = (
                 f"An entry lies between -{number(alpha)} and {number(alpha)} whatever the ratings are, and noise of "
                 f"scale {number(2 * alpha / self.epsilon)} hides a change of that size. It does not hide that a single "
-                "rating moves many entries at once."
+                "rating can move many entries at once."
             )
         return Guarantee(
             mechanism=self.label,
@@ -179,13 +186,13 @@ class OutputPerturbation(Mechanism):
             scope="output" if mixed else "entry",
             output_epsilon=None if mixed else whole,
             trust="central",
-            status="violated" if mixed and cells > 1 else "proven",
+            status="proven" if not mixed or cells == 1 else "open" if unbound else "violated",
             conditions="any solver",
             group="any change",
             why=why,
             formula=r"Laplace$(2\alpha/\varepsilon)$ per entry. For a pair $Y, Y'$ the exact loss of the matrix is "
-            r"$\varepsilon\,\|\hat M - \hat M'\|_1/(2\alpha)$: between $d_1 d_2/2$ (attained for even sizes, rank 1) "
-            rf"and $d_1 d_2 = {number(float(cells))}$ times $\varepsilon$ in the worst case.",
+            rf"$\varepsilon\,\|\hat M - \hat M'\|_1/(2\alpha)$: at most $d_1 d_2 = {number(float(cells))}$ times "
+            r"$\varepsilon$; $d_1 d_2/2$ times is attained for even sizes at the radius of rank 1.",
             **_paper_view(cells),
             rigorous_change=self._rigorous_change(link, cset),
         )
@@ -223,7 +230,7 @@ class OutputPerturbation(Mechanism):
             calibration=self.calibration,
             claimed=self.epsilon,
             epsilon=self.epsilon,
-            delta=self.failure,
+            delta=self.used_delta,
             trust="central",
             status="proven",
             conditions="certified gap",
@@ -259,7 +266,7 @@ class OutputPerturbation(Mechanism):
         return (
             f"{text} The rigorous one adds a ridge of {number(ours.ridge_weight)} to the matching loss and Gaussian "
             f"noise of standard deviation at least {number(least)} to every entry, which covers the whole matrix at "
-            f"delta = {number(ours.failure)}."
+            f"delta = {number(ours.used_delta)}."
         )
 
     # The release --------------------------------------------------------------------------------------------------
@@ -305,7 +312,8 @@ class OutputPerturbation(Mechanism):
         if self.uses_ridge and not done.gap <= RIDGE_GAP:
             raise ReleaseFailed(
                 f"The solver did not reach the relative gap of {RIDGE_GAP:g} that the guarantee counts on. Nothing is "
-                "released, but that it failed may depend on the ratings, so the attempt counts as a release."
+                "released, but that it failed may depend on the ratings, which no guarantee covers: the attempt counts "
+                "as a release."
             )
         return done
 

@@ -196,7 +196,7 @@ def _attack_output(
         clean = [cset.clip(done.matrix) for done in solutions]
     if mechanism.uses_ridge:
         distance = float(np.linalg.norm(clean[1] - clean[0]))
-        exact = accounting.gaussian_epsilon(mechanism.failure, std / distance) if distance > 0.0 else 0.0
+        exact = accounting.gaussian_epsilon(mechanism.used_delta, std / distance) if distance > 0.0 else 0.0
     else:
         exact = math.sqrt(2.0) * float(np.abs(clean[1] - clean[0]).sum()) / std
     if mechanism.entries is not None:
@@ -214,7 +214,7 @@ def _attack_output(
         moved = abs(float(clean[1][pair.entry] - clean[0][pair.entry]))
         known = math.sqrt(2.0) * moved / std
         if mechanism.uses_ridge:
-            known = accounting.gaussian_epsilon(mechanism.failure, std / moved) if moved > 0.0 else 0.0
+            known = accounting.gaussian_epsilon(mechanism.used_delta, std / moved) if moved > 0.0 else 0.0
         if mechanism.postprocess is not None:
             known = math.nan
         return Attack(

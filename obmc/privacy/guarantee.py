@@ -47,7 +47,7 @@ _CONDITIONS = {
     "exact minimiser": "It is proven for the exact minimiser only, which no solver returns, so it may be studied but "
     "not relied on.",
     "certified gap": "It counts on the solver reaching a gap that was fixed in advance; a solution that does not "
-    "reach it is refused.",
+    "reach it is refused, and no guarantee covers what the refusal itself may say.",
     "none": "",
 }
 

@@ -85,7 +85,7 @@ def check_epsilon(name: str, value: Any) -> float:
 
 
 def check_delta(name: str, value: Any) -> float:
-    """Return ``value`` as a failure probability in (0, 1), or raise ``ValueError`` naming ``name``."""
+    """Return ``value`` as a delta in (0, 1), or raise ``ValueError`` naming ``name``."""
     return check_number(name, value, low=0.0, high=1.0, open_low=True, open_high=True)
 
 

@@ -93,8 +93,8 @@ def epsilon() -> None:
             f"{eps:g}.",
         )
         st.markdown(
-            f"At epsilon = {eps:g}, delta = 0 their odds grow at most **{odds(eps)}-fold**: from {prior:.0%} to at "
-            f"most **{after:.1%}**."
+            f"At epsilon = {eps:g}, delta = 0 their odds grow at most **{odds(eps)}-fold**: from {prior:.0%} to "
+            f"**{after:.1%}**, rounded, and no further."
         )
     with right:
         st.subheader("By a game")
@@ -303,7 +303,7 @@ def claims() -> None:
                 )
     st.caption(
         "Entry-level privacy, who rated what is public. “Holds” is a proof, “false” a pair of data sets that breaks "
-        "the claim."
+        "the claim, by its exact loss or by an attack with 95 % confidence."
     )
 
 
@@ -386,13 +386,20 @@ def bounds() -> None:
         ),
     )
     st.subheader("A bound without unknowns, and what is measured")
-    st.markdown("For the error *on the observed entries* there is an explicit bound, and a trivial one:")
+    st.markdown(
+        "For the error *on the observed entries* there is an explicit bound, in which only the norm of the noise is "
+        "put at its typical size, and a trivial one:"
+    )
     st.latex(
         r"\begin{gathered} \frac{1}{n}\|P_\Omega(\hat M - M)\|_F^2 \;\leq\; "
+        r"\frac{4\tau\|G\|_2}{\kappa n} \;\approx\; "
         r"\frac{4\alpha s\sqrt{r}\,(\sqrt{d_1} + \sqrt{d_2})}{\kappa\sqrt{n}}, \\ "
         r"\frac{1}{n}\|P_\Omega(\hat M - M)\|_F^2 \;\leq\; 4\alpha^2 \end{gathered}"
     )
-    st.markdown(r"with $s^2 = \tfrac14 +$ the variance of the noise on a label, and $\kappa = h'(\alpha)$.")
+    st.markdown(
+        r"with $G$ the noise of the labels on the observed entries, $s^2 = \tfrac14 +$ the variance of what is added "
+        r"to a label, and $\kappa = h'(\alpha)$."
+    )
     share = st.segmented_control(
         "Share of entries observed",
         (0.15, 0.8),

@@ -72,9 +72,9 @@ SHORT = (
         8,
         "Play exactly 20 rounds against InP at epsilon = 1. How often are you right, and how often could anybody be? "
         "Put the class's rounds together: does the interval get close to the ceiling?",
-        "InP reverses the sign with probability {flip:.1%}, so whoever says what they see is right in {ceiling:.1%} of "
-        "all rounds, and nobody can do better. {won:.0f} of {rounds:.0f} right has the 95 % interval {low:.1%} to "
-        "{high:.1%}: twenty rounds refute nothing. The best guesser's 200 rounds come closer.",
+        "InP reverses the sign with probability {flip:.1%}, so whoever says what they see is right with a probability "
+        "of {ceiling:.1%}, and nobody can do better. {won:.0f} of {rounds:.0f} right has the 95 % interval {low:.1%} "
+        "to {high:.1%}: twenty rounds refute nothing. The best guesser's 200 rounds come closer.",
         preset="inp",
         look="Guess the rating",
     ),

@@ -46,8 +46,8 @@ def show(check: Check) -> None:
         "A fair coin, tossed afresh each round, decides whether one rating is **+1** or **−1**. The mechanism runs, "
         "and you see what it lets out. Which was it? You may know everything else."
         + (
-            f" Under {level(promise.claimed, promise.delta)} nobody is right in more than "
-            f"**{success_ceiling(promise.claimed, promise.delta):.1%}** of all rounds, whatever they know and try."
+            f" Under {level(promise.claimed, promise.delta)} nobody is right with a probability above "
+            f"**{success_ceiling(promise.claimed, promise.delta):.1%}**, whatever they know and try."
             if math.isfinite(promise.claimed)
             else " Nothing is promised here."
         )

@@ -3,6 +3,7 @@
 import json
 import math
 
+import numpy as np
 import pytest
 
 import obmc
@@ -162,6 +163,18 @@ class TestGaussianLikelihood:
         assert not statement.release_allowed
         assert (statement.lower_bound > epsilon) == (status == "violated")
 
+    def test_a_radius_below_the_box_is_what_bounds_an_entry(self):
+        small = obmc.ConstraintSet(tau=0.1, alpha=2.0)
+        statement = obmc.ObjectivePerturbation(epsilon=0.5, calibration="paper").guarantee(GAUSSIAN, small, (1, 1))
+        # Delta / b + log R on |x| <= 0.1 at the paper's scale for |x| <= 2.
+        assert statement.status == "proven" and statement.epsilon == pytest.approx(0.0913, abs=1e-4)
+        assert statement.lower_bound < statement.epsilon < 0.5 and "no entry exceed 0.1" in statement.difference
+        # log R alone is above what is asked for here.
+        tiny = obmc.ObjectivePerturbation(epsilon=0.01, calibration="paper").guarantee(GAUSSIAN, small, (1, 1))
+        assert tiny.status == "violated" and tiny.lower_bound > 0.01 and tiny.paper_verdict == "false"
+        rigorous = obmc.ObjectivePerturbation(epsilon=0.5).guarantee(GAUSSIAN, small, (1, 1))
+        assert rigorous.holds and rigorous.paper_verdict == "holds"
+
     def test_golden_bounds(self):
         statement = says(obmc.ObjectivePerturbation(epsilon=0.5, calibration="paper"), GAUSSIAN)
         assert statement.lower_bound == pytest.approx(0.648, abs=1e-3)
@@ -224,6 +237,16 @@ class TestOutput:
         assert not statement.release_allowed
         # A matrix of one entry is one entry.
         assert says(obmc.OutputPerturbation(epsilon=0.5, calibration="paper", **more), shape=(1, 1)).holds
+
+    @pytest.mark.parametrize(("share", "status"), [(1.0, "open"), (0.999, "violated")])
+    def test_mixed_entries_where_no_matrix_of_the_box_is_beyond_the_radius(self, share, status):
+        cset = obmc.ConstraintSet(tau=share * 2.0 * math.sqrt(20 * 30 * 20), alpha=2.0)
+        mechanism = obmc.OutputPerturbation(epsilon=0.5, calibration="paper", postprocess="project")
+        statement = mechanism.guarantee(LOGISTIC, cset, (20, 30))
+        assert (statement.status, statement.epsilon, statement.holds) == (status, 300.0, False)
+        assert ("is not known to move more than its own entry" in statement.why) == (status == "open")
+        far = np.sign(np.random.default_rng(0).standard_normal((20, 30))) * 2.0
+        assert status == "violated" or np.abs(cset.project(far) - far).max() < 1e-9
 
     def test_named_entries(self):
         statement = says(obmc.OutputPerturbation(epsilon=0.5, entries=[(0, 0), (2, 1)]))

@@ -76,8 +76,8 @@ class TestWithoutFacts:
             assert done.estimate.singular_values().shape == (0,)
 
     def test_a_delta_is_spent_with_a_ridge_alone(self):
-        assert obmc.OutputPerturbation(epsilon=1.0, calibration="paper").failure == 0.0
-        assert obmc.OutputPerturbation(epsilon=1.0, delta=1e-7).failure == 1e-7
+        assert obmc.OutputPerturbation(epsilon=1.0, calibration="paper").used_delta == 0.0
+        assert obmc.OutputPerturbation(epsilon=1.0, delta=1e-7).used_delta == 1e-7
 
 
 class TestSeeds:
