@@ -82,7 +82,8 @@ class TestScore:
         score = Score(8, 10, 1.0)
         assert score.share > score.ceiling and not score.refutes
         assert score.sentence.endswith("not refuted.")
-        assert "Under epsilon = 1, delta = 0.1 nobody is right with a probability above 75.8%." in Score(3, 4, 1.0, 0.1).sentence
+        said = Score(3, 4, 1.0, 0.1).sentence
+        assert "Under epsilon = 1, delta = 0.1 nobody is right with a probability above 75.8%." in said
         sure = Score(95, 100, 1.0)
         assert sure.refutes and "refuted, if the number of rounds was fixed beforehand" in sure.sentence
 
