@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,26 @@ def test_links_within_the_repository_lead_somewhere(page: Path) -> None:
         assert found.is_relative_to(ROOT), link
         assert found.exists(), link
         assert not heading or heading in anchors(found), link
+
+
+def test_they_build_without_a_warning(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "-b",
+        "html",
+        "-d",
+        tmp_path / "read",
+        DOCS,
+        tmp_path / "html",
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    # Every name of the reference is one of the package.
+    assert "obmc.InputPerturbation" in (tmp_path / "html" / "api.html").read_text("utf-8")
 
 
 def test_every_page_is_in_the_contents() -> None:
