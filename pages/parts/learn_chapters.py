@@ -392,7 +392,7 @@ def bounds() -> None:
     )
     st.latex(
         r"\begin{gathered} \frac{1}{n}\|P_\Omega(\hat M - M)\|_F^2 \;\leq\; "
-        r"\frac{4\tau\|G\|_2}{\kappa n} \;\approx\; "
+        r"\frac{4\tau\|G\|_2}{\kappa n} \\ \;\approx\; "
         r"\frac{4\alpha s\sqrt{r}\,(\sqrt{d_1} + \sqrt{d_2})}{\kappa\sqrt{n}}, \\ "
         r"\frac{1}{n}\|P_\Omega(\hat M - M)\|_F^2 \;\leq\; 4\alpha^2 \end{gathered}"
     )
