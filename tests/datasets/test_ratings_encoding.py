@@ -69,8 +69,9 @@ def test_legacy_encodings_keep_titles_apart_and_are_said(encoding: str, head: st
         (("cp1250", "iso8859_2"), "Říše želva ťapka příliš žluťoučký kůň Ježíš"),
         (("cp1252", "cp850"), "smörgåsbord Ängel år"),
         (("cp1252",), "Alien³ Windows® 7€ Señal² «mot»"),
+        (("cp1252",), "Alien—Aliens rock’n’roll wait…what col·lecció"),
     ],
-    ids=["French", "German", "Spanish", "Portuguese", "Polish", "Czech", "Swedish", "marks"],
+    ids=["French", "German", "Spanish", "Portuguese", "Polish", "Czech", "Swedish", "marks", "dashes"],
 )
 def test_latin_encodings_are_told_by_the_letters_that_they_make(encodings: tuple[str, ...], titles: str) -> None:
     names = titles.split()

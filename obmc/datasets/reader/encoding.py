@@ -30,6 +30,8 @@ HARMLESS_CONTROLS = frozenset((1, 2, 7, 8, 9, 10, 11, 12, 13, 26, 27, 28, 29, 30
 HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 # Of Latin letters, the commonest first.
 LATIN = ("cp1252", "cp1250", "iso8859_2", "mac_roman", "cp850")
+# Marks that may stand between letters without a blank.
+BETWEEN = frozenset("\u2018\u2019\u2013\u2014\u2026\u2022")
 BEYOND = re.compile(r"(?<=(.))[^\x00-\x7f](?=(.))", re.DOTALL)
 
 
@@ -218,8 +220,9 @@ def _letter_share(text: str) -> float:
     fits = within = 0
     for found in BEYOND.finditer(text):
         (before, after), char = found.groups(), found[0]
+        inside = before.isalpha() and after.isalpha() and char not in BETWEEN
         # What stands at a word's end and is no letter may be a mark, in any encoding.
-        if char.isalpha() if not (before.isalpha() and after.isalpha()) else char != "\u2019":
+        if char.isalpha() or not char.isprintable() or inside:
             within += 1
             fits += char.isalpha() and not (char.isupper() and before.islower())
     return round(fits / within, 1) if within else 1.0
