@@ -1,5 +1,7 @@
 """Output perturbation, attacked; and a release that may leave the house."""
 
+from pathlib import Path
+
 import obmc
 
 bridge = obmc.datasets.bridge(20)
@@ -7,7 +9,7 @@ claimed = obmc.OutputPerturbation(epsilon=0.5, calibration="paper")
 audit = obmc.audit(claimed, bridge.observations, obmc.Logistic(), bridge.constraints, entry=bridge.entry, runs=400)
 print(audit.verdict)
 
-table = obmc.datasets.read_ratings("data/sample_ratings.csv")
+table = obmc.datasets.read_ratings(Path(__file__).parents[1] / "data" / "sample_ratings.csv")
 observations = table.binarize(threshold=3.5)  # a public constant, not the mean of the ratings
 constraints = obmc.ConstraintSet.for_rank(observations.shape)
 ledger = obmc.Ledger.for_observations("sample", observations, epsilon_budget=2.0)

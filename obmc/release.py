@@ -27,6 +27,7 @@ from obmc.datasets.ratings_table import RatingsTable
 from obmc.errors import RatingsError, check_choice, check_integer, check_number
 from obmc.links import Link
 from obmc.mechanisms.base import Mechanism, Release
+from obmc.mechanisms.input_plus import InputPerturbationPlus
 from obmc.mechanisms.output import OutputPerturbation
 from obmc.observations import Omega
 from obmc.privacy import SECURE
@@ -180,6 +181,11 @@ class ReleasePlan:
         """What the release would guarantee; needs no data."""
         return self.mechanism.guarantee(self.link, self.cset, shape)
 
+    @property
+    def caution(self) -> str:
+        """What may come of it although its guarantee holds; "" where there is nothing to say."""
+        return MAY_LEARN_NOTHING if isinstance(self.mechanism, InputPerturbationPlus) else ""
+
     def check(self, shape: tuple[int, int]) -> Guarantee:
         """The guarantee, or ``ReleaseRefused`` with the reason."""
         check_threshold(self.threshold)
@@ -208,9 +214,14 @@ def draw(table: RatingsTable, plan: ReleasePlan, callback: Callback | None = Non
     return plan.mechanism.release(signs, plan.link, plan.cset, rng=SECURE, solver=solver_for(shape), callback=callback)
 
 
+MAY_LEARN_NOTHING = (
+    "InP+ keeps what its tests hold for more than noise. Of few ratings, or at a small epsilon, that may be nothing: "
+    "then every probability is one half, and what the release cost is spent all the same."
+)
 NOTHING_LEARNT = (
-    "Nothing could be learnt: every probability is one half, and the order of items means nothing, since the noised "
-    "signs show no structure beyond the noise. It takes more ratings or a larger epsilon; what this one cost is spent."
+    "Nothing could be learnt: every probability is one half, and the order of items means nothing, since InP+ found "
+    "nothing in the noised signs that its tests hold for more than noise. It takes more ratings or a larger epsilon; "
+    "what this one cost is spent."
 )
 ALONE = "Known is this release alone. Earlier ones of the same ratings add up with it."
 

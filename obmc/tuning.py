@@ -418,7 +418,7 @@ def complete_structure(
             iterations=0,
             seconds=0.0,
             solver="none",
-            message="zeros: the labels show no structure beyond their noise",
+            message="zeros: no structure in the labels passed the tests against noise",
         )
     done = minimise(
         loss,

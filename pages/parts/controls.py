@@ -205,7 +205,8 @@ def reading_epsilon() -> float:
 def _epsilon_slider(disabled: bool, label: str = "Epsilon") -> None:
     """A logarithmic slider that moves the number in the sidebar and follows it."""
     typed = st.session_state[EPSILON.key]
-    st.session_state[_SLIDER] = limits.nearest_epsilon(typed)
+    st.session_state[_SLIDER] = nearest = limits.nearest_epsilon(typed)
+    between = "" if nearest == typed else f" The slider's nearest stop is {nearest:g}."
     st.select_slider(
         label,
         limits.EPSILON_GRID,
@@ -215,7 +216,7 @@ def _epsilon_slider(disabled: bool, label: str = "Epsilon") -> None:
         disabled=disabled,
         help="From 0.1 (most noise) to 20. Any other value can be typed into the sidebar.",
     )
-    st.caption("Without noise epsilon has no effect." if disabled else f"Epsilon is {typed:g}.")
+    st.caption("Without noise epsilon has no effect." if disabled else f"Epsilon is {typed:g}.{between}")
 
 
 def _take_slider() -> None:

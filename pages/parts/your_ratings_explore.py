@@ -66,8 +66,8 @@ def show(held: Held, chosen: Chosen) -> None:
     )
     setting = controls.current()
     st.caption(
-        "Noise model, calibration, alpha, rank, radius and seed are those of the sidebar; its data set and share of "
-        "observed entries have nothing to do with your file."
+        "Noise model, calibration, alpha, rank, radius and seed are those of the sidebar; its data set, epsilon and "
+        "share of observed entries have nothing to do with your file."
     )
     what = (
         f"Threshold {chosen.text}, {share:.0%} kept for testing, {setting.noise} noise model, alpha {setting.alpha:g}, "

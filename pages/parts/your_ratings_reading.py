@@ -215,6 +215,8 @@ def understood(held: Held) -> None:
     st.header("What was understood")
     for note in table.notes:
         st.warning(controls.as_text(note))
+    if any("change with" in note for note in table.notes):
+        st.caption("What a note calls “change with user=” and the like has a field under *Change how it is read*.")
     if not table.notes:
         st.success("Read as it stands: nothing was changed, dropped or guessed.")
     facts = {

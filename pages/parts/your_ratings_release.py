@@ -152,6 +152,8 @@ def _button(held: Held, plan: ReleasePlan, guarantee: Guarantee, book: Ledger) -
     except BudgetExceeded as error:
         st.error(controls.as_text(f"Refused. {error}"))
         return
+    if plan.caution:
+        st.caption(plan.caution)
     price = level(guarantee.total_epsilon, guarantee.delta)
     if not st.button(f"Release, and spend {price}", type="primary", key="release", icon=":material/lock:"):
         return

@@ -107,7 +107,7 @@ def test_a_number_between_the_slider_s_stops_is_kept(open_page):
     at = open_page(PAGE, mech="inp", eps="3.3", **SMALL)
     assert at.select_slider(key="eps_slider").value == 3.0
     assert setting_of(at).epsilon == 3.3
-    assert any(caption.value == "Epsilon is 3.3." for caption in at.caption)
+    assert any(caption.value == "Epsilon is 3.3. The slider's nearest stop is 3." for caption in at.caption)
 
 
 EXTREMES = [

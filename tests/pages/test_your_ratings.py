@@ -9,6 +9,7 @@ import pytest
 from obmc.errors import ReleaseFailed
 from obmc.experiments import NoWorkerError, WorkerDiedError, WorkersGoneError
 from obmc.links import LINKS, Gaussian
+from obmc.release import MAY_LEARN_NOTHING
 from pages.parts import your_ratings_release
 
 PAGE = "your_ratings.py"
@@ -85,6 +86,12 @@ def test_markup_of_a_file_stays_text(at):
     paste(at, SMALL + "<img src=x onerror=alert(1)>,**bold**,not a number\n")
     notes = " ".join(element.value for element in [*at.warning, *at.error])
     assert "<img" not in notes.replace("\\<img", "")
+
+
+def test_what_may_come_of_a_release_is_said_before_it(ready):
+    assert any(caption.value == MAY_LEARN_NOTHING for caption in ready.caption)
+    ready.selectbox(key="yr-form-of-release").set_value("InP").run()
+    assert not any(caption.value == MAY_LEARN_NOTHING for caption in ready.caption)
 
 
 def test_a_release_is_made_booked_and_kept(ready):

@@ -158,6 +158,7 @@ def _write(figure: Figure, folder: Path, options: argparse.Namespace, found: Ite
     _note_machine(folder / MACHINE, target.stem)
     print(f"{target}: {figure.title}.")
     print(means(sorted(rows, key=lambda row: places[settings_of(row)]), figure.against))
+    print("Means over the draws. What the paper states of its figures, and what of it holds: docs/reproduction.md.")
 
 
 def _note_machine(target: Path, table: str) -> None:
