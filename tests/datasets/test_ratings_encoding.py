@@ -80,6 +80,10 @@ def test_latin_encodings_are_told_by_the_letters_that_they_make(encodings: tuple
         assert sorted(read("\n".join([PLAIN, *lines]).encode(encoding))) == sorted(names)
 
 
+def test_a_file_that_begins_with_many_empty_lines() -> None:
+    assert read(b"\n" * 5_000 + file(PLAIN, "Größe").encode("cp1252"))[0] == "Größe 0"
+
+
 def test_a_byte_that_windows_does_not_know_is_one_of_dos() -> None:
     assert read(file(PLAIN, "Se\x81al").encode("latin-1"))[0] == "Seüal 0"
 

@@ -207,9 +207,10 @@ def _by_statistics(start: bytes, fitting: list[str]) -> list[str]:
 
 def _by_letters(start: bytes, fitting: list[str]) -> list[str]:
     """The Latin encodings, those first that make most of the characters beyond ASCII within words letters that fit."""
-    first = [set(line) for line in start[: SAMPLE // 16].splitlines()[:20] if line]
+    # Without the last one, which may be cut off.
+    first = [set(line) for line in start[: SAMPLE // 16].splitlines()[:20] if line][:-1]
     # What is in every line separates columns, whatever letter it may be elsewhere.
-    separators = bytes(code for code in set.intersection(*first) if code > 127)
+    separators = bytes(code for code in set.intersection(*first) if code > 127) if len(first) > 1 else b""
     lines = _high_lines(start).translate(bytes.maketrans(separators, b"," * len(separators)))
     share = {name: _letter_share(lines.decode(name, "replace")) for name in LATIN if name in fitting}
     return sorted(share, key=lambda name: -share[name])
