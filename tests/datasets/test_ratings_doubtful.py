@@ -250,3 +250,55 @@ def test_a_list_of_several_ratings_each_is_no_matrix() -> None:
     rows = [f"{k % 5},{k % 7},{k % 4 + 1},{k % 3 + 1}" for k in range(35)]
     table = read_ratings("\n".join(["user,item,rating,taste", *rows]).encode())
     assert (table.n_users, table.n_items, table.n_ratings) == (5, 7, 35) and table.dialect.rating == "rating"
+
+
+# Two exports in one file, and merged cells ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 0, 1), (2, 1, 0), (0, 2, 1)])
+def test_a_second_export_below_with_its_columns_in_another_order(order: tuple[int, int, int]) -> None:
+    rows = [line.split(",") for line in LINES.split()]
+    head, body = rows[0], rows[1:]
+    second = [[row[k] for k in order] for row in [head, *body[20:]]]
+    text = "\n".join(",".join(row) for row in [head, *body[:20], *second, head, *body[:2]])
+    table, whole = read_ratings(text.encode()), read_ratings(LINES.encode())
+    assert (
+        table.frame.sort_values(["user", "item"])
+        .reset_index(drop=True)
+        .equals(whole.frame.sort_values(["user", "item"]).reset_index(drop=True))
+    )
+    assert "Rows below a header that has the columns in another order, read in that order: 25." in table.notes
+    assert "Rows dropped because they repeat the header: 2." in table.notes
+
+
+def test_items_that_are_called_like_columns_are_items() -> None:
+    table = read_ratings((LINES + "u1,user,3\nu2,rating,4\nitem,m1,5\n").encode())
+    assert table.n_ratings == 48 and {"user", "rating"} < set(table.items) and "item" in table.users
+
+
+@pytest.mark.parametrize("role", ["user", "item"])
+def test_merged_cells_are_filled_down(role: str) -> None:
+    groups = [(f"g{k}", [(f"x{j}", (k * j) % 5 + 1) for j in range(4 + k)]) for k in range(6)]
+    other = "item" if role == "user" else "user"
+    lines = [f"{role},{other},rating"]
+    for name, members in groups:
+        lines += [f"{name if j == 0 else ''},{member},{rating}" for j, (member, rating) in enumerate(members)]
+    table = read_ratings("\n".join(lines).encode())
+    assert table.n_ratings == sum(len(members) for _, members in groups) == 39
+    assert len(getattr(table, f"{role}s")) == 6
+    first = table.frame[table.frame[role] == "g3"]
+    assert list(first[other]) == [f"x{j}" for j in range(7)]
+    assert f"taken for the {role} above them, as merged cells are exported: 33." in " ".join(table.notes)
+
+
+@pytest.mark.parametrize("change", ["first", "few", "again"])
+def test_blanks_that_are_no_merged_cells_are_dropped(change: str) -> None:
+    rows = [[f"u{k // 4}" if k % 4 == 0 else "", f"m{k % 4}", str(k % 5 + 1)] for k in range(24)]
+    if change == "first":
+        rows[0][0] = ""
+    elif change == "few":
+        rows = [[f"u{k // 4}" if k % 4 else "", f"m{k % 4}", str(k % 5 + 1)] for k in range(24)]
+    else:
+        rows[8][0] = "u0"
+    table = read_ratings("\n".join(",".join(row) for row in [["user", "item", "rating"], *rows]).encode())
+    assert any(note.startswith("Rows dropped because they have no user") for note in table.notes)

@@ -6,7 +6,8 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ class _Cleaning:
         self._dropped = 0
 
     def run(self, decimal: str | None, words: Mapping[str, float] | None, missing: Any, duplicates: str) -> Cleaned:
-        entries = self._entries
+        entries = self._entries = self._in_one_order()
         self._note_skipped()
         if entries.unnamed_rows:
             self._drop(entries.unnamed_rows, "Rows dropped because nothing names them")
@@ -100,6 +101,8 @@ class _Cleaning:
         items, item_texts = _trimmed(entries.item)
         self._note_merged("user", entries.user, user_texts)
         self._note_merged("item", entries.item, item_texts)
+        users = self._filled_down(users, user_texts, "user")
+        items = self._filled_down(items, item_texts, "item")
         keep = self._without_ids(keep, (users, user_texts, "user"), (items, item_texts, "item"))
         keep = self._without_totals(keep, users, user_texts)
         values, keep, used_decimal, used_words, codes = self._values(keep, decimal, words, missing)
@@ -144,14 +147,59 @@ class _Cleaning:
                 f"Rows with a quotation mark without its partner, which was left out: {skipped.stray_quotes:,}."
             )
 
+    def _in_one_order(self) -> Entries:
+        """Rows below a second header whose names stand in another order, as a second export has them, put in order."""
+        entries = self._entries
+        columns = (entries.user, entries.item, entries.rating)
+        if not entries.header or entries.layout == "wide" or len({*entries.columns, ""}) < 4:
+            return entries
+        same = [_names_among(column, entries.columns) for column in columns]
+        if not any(same[k][j] for k, j in permutations(range(3), 2)):
+            return entries
+        named = [[np.isin(column.codes, codes) for codes in found] for column, found in zip(columns, same, strict=True)]
+        orders = list(permutations(range(3)))
+        begins = np.full(len(entries.rating.codes), -1)
+        for k, order in enumerate(orders):
+            begins[named[0][order[0]] & named[1][order[1]] & named[2][order[2]]] = k
+        if not (begins > 0).any():
+            return entries
+        # Each row has the order of the last header above it, the first rows that of the file's own.
+        last = np.maximum.accumulate(np.where(begins >= 0, np.arange(len(begins)), -1))
+        used = np.where(last >= 0, begins[last], 0)
+        known: dict[str, int] = {}
+        tables = [np.array([known.setdefault(text, len(known)) for text in column.texts]) for column in columns]
+        found = np.stack([table[column.codes] for table, column in zip(tables, columns, strict=True)])
+        places = np.array([[order.index(role) for role in range(3)] for order in orders])
+        texts, ordered = list(known), []
+        for role in range(3):
+            present, codes = np.unique(found[places[used, role], np.arange(len(used))], return_inverse=True)
+            ordered.append(Coded(codes.astype(np.int32), [texts[k] for k in present]))
+        self._notes.append(
+            f"Rows below a header that has the columns in another order, read in that order: "
+            f"{int(((used > 0) & (begins < 0)).sum()):,}."
+        )
+        return replace(entries, user=ordered[0], item=ordered[1], rating=ordered[2])
+
+    def _filled_down(self, codes: NDArray[np.int32], texts: list[str], role: str) -> NDArray[np.int32]:
+        """An id that is written once above blanks stands for them too: so a spreadsheet's merged cells are exported."""
+        if self._entries.layout == "wide" or "" not in texts:
+            return codes
+        written = codes != texts.index("")
+        if written.all() or not written[0] or written.sum() != len(texts) - 1 or 2 * written.sum() > len(codes):
+            return codes
+        self._notes.append(
+            f"Rows without {'a' if role == 'user' else 'an'} {role}, taken for the {role} above them, as merged cells "
+            f"are exported: {int((~written).sum()):,}."
+        )
+        return codes[np.maximum.accumulate(np.where(written, np.arange(len(codes)), 0))]
+
     def _without_repeated_header(self, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
         entries = self._entries
         if not entries.header or entries.layout == "wide":
             return keep
         repeated = np.ones(len(keep), dtype=bool)
         for column, name in zip((entries.user, entries.item, entries.rating), entries.columns, strict=True):
-            same = [k for k, text in enumerate(column.texts) if _clean_id(text).strip('"') == name]
-            repeated &= np.isin(column.codes, same)
+            repeated &= np.isin(column.codes, _names_among(column, (name,))[0])
         self._drop(int(repeated.sum()), "Rows dropped because they repeat the header")
         return keep & ~repeated
 
@@ -326,6 +374,12 @@ class _Cleaning:
                 f"{n_ratings:,} ratings of {n_users:,} users and {n_items:,} items are too many for a dense matrix "
                 f"({8 * n_users * n_items / 1e9:,.0f} GB): use the factored solver, or take a sample of the users."
             )
+
+
+def _names_among(column: Coded, names: tuple[str, ...]) -> list[list[int]]:
+    """For each name the codes of the texts that are it."""
+    texts = [_clean_id(text).strip('"') for text in column.texts]
+    return [[k for k, text in enumerate(texts) if text == name] for name in names]
 
 
 def _trimmed(column: Coded) -> tuple[NDArray[np.int32], list[str]]:

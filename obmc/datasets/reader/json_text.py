@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import Any
 
 from obmc.datasets.reader.grid import RecordGrid
-from obmc.datasets.reader.names import RATING, USER, meanings
+from obmc.datasets.reader.names import ITEM, RATING, USER, meanings
 from obmc.errors import RatingsError
 
 NO_TABLE = (
@@ -18,6 +18,10 @@ NO_TABLE = (
 LONGEST_LITERAL = 2**16
 MOST_NAMES = 20_000
 BLOCK = 20_000
+# Objects within objects are opened so far.
+DEEPEST = 4
+# An object of ratings that has as many names as this has them from items.
+MANY = 5
 # Names times records of a block: every name is looked for in every record.
 MOST_CELLS = 100_000_000
 TOO_WIDE = "The JSON file has too many different names to be a table: give a CSV file."
@@ -159,9 +163,10 @@ def _records(found: Any, notes: list[str]) -> list[Any]:
         return [
             dict(zip(map(str, found["columns"]), row, strict=False)) for row in found["data"] if isinstance(row, list)
         ]
-    if len(found) > 1 and all(isinstance(value, list) and _lists_ratings(value) for value in found.values()):
-        notes.append("The file lists ratings by user: the outer names were taken as users.")
-        return [{"user": user} | record for user, records in found.items() for record in records]
+    listed = {_listed_role(value) if isinstance(value, list) else "" for value in found.values()}
+    if len(found) > 1 and len(listed) == 1 and (role := listed.pop()):
+        notes.append(f"The file lists ratings by {role}: the outer names were taken as {role}s.")
+        return [{role: outer} | record for outer, records in found.items() for record in records]
     tables = [value for value in found.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
     if len(tables) == 1:
         return tables[0]
@@ -192,12 +197,14 @@ def _nested(found: Mapping[str, Mapping[str, Any]], notes: list[str]) -> list[An
     ]
 
 
-def _lists_ratings(records: list[Any]) -> bool:
-    """Are all of them objects, with a rating and without a user in the first one?"""
+def _listed_role(records: list[Any]) -> str:
+    """Whose ratings objects list that have a rating: a user's, or an item's if they name the user; "" if neither's."""
     if not records or not all(type(record) is dict for record in records):
-        return False
+        return ""
     roles = {known.role for known in meanings(list(records[0])) if known is not None}
-    return RATING in roles and USER not in roles
+    if RATING not in roles or {USER, ITEM} <= roles:
+        return ""
+    return ITEM if USER in roles else USER
 
 
 def _listed_inside(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
@@ -205,7 +212,7 @@ def _listed_inside(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]],
     rows: list[dict[str, Any]] = []
     opened = 0
     for record in records:
-        lists = [name for name, value in record.items() if type(value) is list and _lists_ratings(value)]
+        lists = [name for name, value in record.items() if type(value) is list and _listed_role(value)]
         if len(lists) != 1:
             rows.append(record)
             continue
@@ -216,22 +223,28 @@ def _listed_inside(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]],
     return rows, opened
 
 
-def _columns(records: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """The records by columns. One level of objects inside is opened: {"user": {"id": 3}} has the column "user.id"."""
+def _columns(records: list[dict[str, Any]], depth: int = 0) -> dict[str, list[str]]:
+    """The records by columns. Objects inside are opened: {"user": {"id": 3}} has the column "user.id".
+
+    Those of {"ratings": {"Alien": 4, ...}} with many names are called like the names alone.
+    """
     columns: dict[str, list[str]] = {}
     names = dict.fromkeys(chain.from_iterable(records))
-    width = len(names)
-    _check_width(width, len(records))
+    _check_width(len(names), len(records))
     for name in names:
         values = [record.get(name) for record in records]
-        inner = [value for value in values if type(value) is dict]
-        keys = dict.fromkeys(chain.from_iterable(inner))
-        width += len(keys)
-        _check_width(width, len(records))
-        for key in keys:
-            columns[f"{name}.{key}"] = [_text(value.get(key)) if type(value) is dict else "" for value in values]
-        if len(inner) < len(values):
-            columns[name] = ["" if type(value) is dict else _text(value) for value in values]
+        objects = [value if type(value) is dict else {} for value in values] if depth < DEEPEST else []
+        inner = _columns(objects, depth + 1) if any(objects) else {}
+        # {"$oid": "5f2"} and the like are how MongoDB writes one value.
+        if len(inner) == 1 and (key := next(iter(inner))).startswith("$"):
+            columns[name] = [inner[key][k] if type(value) is dict else _text(value) for k, value in enumerate(values)]
+            continue
+        by_item = len(inner) >= MANY and (known := meanings([name])[0]) is not None and known.role == RATING
+        for key, texts in inner.items():
+            columns[key if by_item and key not in names else f"{name}.{key}"] = texts
+        _check_width(len(columns), len(records))
+        if not (inner and all(type(value) is dict for value in values)):
+            columns[name] = ["" if inner and type(value) is dict else _text(value) for value in values]
     return columns
 
 

@@ -18,7 +18,8 @@ from obmc.errors import RatingsError
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 GROUPED = {mark: re.compile(rf"[+-]?\d{{1,3}}(?:{re.escape(mark)}\d{{3}})+", re.ASCII) for mark in ",."}
 COMMA_NUMBER = re.compile(r"[+-]?(?:\d+,\d*|,\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-ENGLISH_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
+# In India the groups before the last one are pairs: 1,23,456.
+ENGLISH_THOUSANDS = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3})(?:\.\d*)?", re.ASCII)
 EUROPEAN_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?", re.ASCII)
 POINTED_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", re.ASCII)
 SPACED_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[ '_]\d{3})+(?:[.,]\d*)?", re.ASCII)
