@@ -174,6 +174,11 @@ class TestGaussianLikelihood:
         assert tiny.status == "violated" and tiny.lower_bound > 0.01 and tiny.paper_verdict == "false"
         rigorous = obmc.ObjectivePerturbation(epsilon=0.5).guarantee(GAUSSIAN, small, (1, 1))
         assert rigorous.holds and rigorous.paper_verdict == "holds"
+        # The paper's noise is beyond all numbers there.
+        beyond = obmc.ObjectivePerturbation(epsilon=0.5).guarantee(
+            GAUSSIAN, obmc.ConstraintSet(tau=0.1, alpha=60.0), (1, 1)
+        )
+        assert beyond.holds and beyond.paper_verdict == "open"
 
     def test_golden_bounds(self):
         statement = says(obmc.ObjectivePerturbation(epsilon=0.5, calibration="paper"), GAUSSIAN)
