@@ -264,7 +264,18 @@ def _entries(
     who, what, how = grid.columns([roles.user, roles.item, roles.rating])
     names = _column_names(grid)
     shown = (names[roles.user], names[roles.item], names[roles.rating])
-    return Entries(who, what, how, shown, "long", grid.names is not None, grid.width, grid.skipped, roles.notes)
+    return Entries(
+        who,
+        what,
+        how,
+        shown,
+        "long",
+        grid.names is not None,
+        grid.width,
+        grid.skipped,
+        roles.notes,
+        by_record=opened.form is None,
+    )
 
 
 def _reads_like_prose(opened: _Opened) -> bool:

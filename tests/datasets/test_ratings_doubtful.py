@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import numpy as np
@@ -302,3 +303,34 @@ def test_blanks_that_are_no_merged_cells_are_dropped(change: str) -> None:
         rows[8][0] = "u0"
     table = read_ratings("\n".join(",".join(row) for row in [["user", "item", "rating"], *rows]).encode())
     assert any(note.startswith("Rows dropped because they have no user") for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user,item,rating\nAnn,m1,5\n,m1,4\n,m2,1\nBob,m1,2\n,m2,5\n,m1,1\n",
+        "session,user,item,rating\ns1,Ann,m1,5\ns1,,m2,4\ns2,,m1,2\ns2,,m3,1\ns3,Bob,m1,4\ns3,,m2,3\n",
+    ],
+)
+def test_ratings_without_a_name_are_not_given_to_whoever_stands_above(text: str) -> None:
+    table = read_ratings(text.encode())
+    assert table.n_ratings == 2 and table.users == ("Ann", "Bob")
+
+
+def test_a_record_without_a_user_is_nobody_s() -> None:
+    rows = [("Ann", "m1"), (None, "m2"), (None, "m3"), ("Bob", "m1"), (None, "m2"), (None, "m3")]
+    records = [{"user": user, "item": item, "rating": k % 5 + 1} for k, (user, item) in enumerate(rows)]
+    assert read_ratings(json.dumps(records).encode()).n_ratings == 2
+
+
+def test_merged_cells_around_a_repeated_header_and_means() -> None:
+    head = "user,item,rating\n"
+    text = head + "Ann,m1,5\n,m2,4\n,Average,4.5\n" + head + ",m3,3\nBob,m1,2\n,m2,1\n,m3,4\n,Average,2.3\n,,\n"
+    table = read_ratings(text.encode())
+    assert table.users == ("Ann", "Bob") and table.items == ("m1", "m2", "m3") and table.n_ratings == 6
+
+
+def test_a_second_header_may_have_other_capitals() -> None:
+    rows = [line.split(",") for line in LINES.split()]
+    lines = [",".join(row) for row in rows[:25]] + ["Item,User,Rating"] + [f"{i},{u},{r}" for u, i, r in rows[25:]]
+    assert read_ratings("\n".join(lines).encode()).n_users == read_ratings(LINES.encode()).n_users

@@ -44,7 +44,7 @@ class Entries:
     """User, item and rating of every row, still as text, with the names of their columns ("" for what has none).
 
     ``skipped`` says which rows did not fit the ``width`` of the file; ``unnamed_rows`` of a wide table had no label,
-    and ``filled`` says that it has no empty cell.
+    and ``filled`` says that it has no empty cell. ``by_record``: of JSON, where every record stands for itself.
     """
 
     user: Coded
@@ -58,6 +58,7 @@ class Entries:
     notes: list[str] = field(default_factory=list)
     unnamed_rows: int = 0
     filled: bool = False
+    by_record: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,8 @@ class _Cleaning:
         items, item_texts = _trimmed(entries.item)
         self._note_merged("user", entries.user, user_texts)
         self._note_merged("item", entries.item, item_texts)
-        users = self._filled_down(users, user_texts, "user")
-        items = self._filled_down(items, item_texts, "item")
+        users = self._filled_down(keep, users, user_texts, items, item_texts, "user")
+        items = self._filled_down(keep, items, item_texts, users, user_texts, "item")
         keep = self._without_ids(keep, (users, user_texts, "user"), (items, item_texts, "item"))
         keep = self._without_totals(keep, users, user_texts)
         values, keep, used_decimal, used_words, codes = self._values(keep, decimal, words, missing)
@@ -180,18 +181,37 @@ class _Cleaning:
         )
         return replace(entries, user=ordered[0], item=ordered[1], rating=ordered[2])
 
-    def _filled_down(self, codes: NDArray[np.int32], texts: list[str], role: str) -> NDArray[np.int32]:
-        """An id that is written once above blanks stands for them too: so a spreadsheet's merged cells are exported."""
-        if self._entries.layout == "wide" or "" not in texts:
+    def _filled_down(
+        self,
+        keep: NDArray[np.bool_],
+        codes: NDArray[np.int32],
+        texts: list[str],
+        others: NDArray[np.int32],
+        other_texts: list[str],
+        role: str,
+    ) -> NDArray[np.int32]:
+        """An id that is written once above blanks stands for them too: so a spreadsheet's merged cells are exported.
+
+        Not where somebody would get a second rating for the same thing by it: those blanks are missing ids.
+        """
+        if self._entries.layout == "wide" or self._entries.by_record or "" not in texts:
             return codes
-        written = codes != texts.index("")
-        if written.all() or not written[0] or written.sum() != len(texts) - 1 or 2 * written.sum() > len(codes):
+        total = np.isin(others, [k for k, text in enumerate(other_texts) if not text or SUMMARY.fullmatch(text)])
+        rows = np.flatnonzero(keep & ~total)
+        below = codes[rows]
+        written = below != texts.index("")
+        few = written.sum() != len(np.unique(below[written])) or 2 * written.sum() > len(rows)
+        if len(rows) == 0 or written.all() or not written[0] or few:
+            return codes
+        filled = codes.copy()
+        filled[rows] = below[np.maximum.accumulate(np.where(written, np.arange(len(rows)), 0))]
+        if pd.Series(filled[rows].astype(np.int64) * len(other_texts) + others[rows]).duplicated().any():
             return codes
         self._notes.append(
             f"Rows without {'a' if role == 'user' else 'an'} {role}, taken for the {role} above them, as merged cells "
             f"are exported: {int((~written).sum()):,}."
         )
-        return codes[np.maximum.accumulate(np.where(written, np.arange(len(codes)), 0))]
+        return filled
 
     def _without_repeated_header(self, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
         entries = self._entries
@@ -378,8 +398,8 @@ class _Cleaning:
 
 def _names_among(column: Coded, names: tuple[str, ...]) -> list[list[int]]:
     """For each name the codes of the texts that are it."""
-    texts = [_clean_id(text).strip('"') for text in column.texts]
-    return [[k for k, text in enumerate(texts) if text == name] for name in names]
+    texts = [_clean_id(text).strip('"').casefold() for text in column.texts]
+    return [[k for k, text in enumerate(texts) if text == name.casefold()] for name in names]
 
 
 def _trimmed(column: Coded) -> tuple[NDArray[np.int32], list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -32,6 +33,7 @@ HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 LATIN = ("cp1252", "cp1250", "iso8859_2", "mac_roman", "cp850")
 # Marks that may stand between letters without a blank.
 BETWEEN = frozenset("\u2018\u2019\u2013\u2014\u2026\u2022")
+WESTERN = re.compile("[\u00c0-\u017f\u2010-\u203a]")
 BEYOND = re.compile(r"(?<=(.))[^\x00-\x7f](?=(.))", re.DOTALL)
 
 
@@ -139,9 +141,9 @@ def _from_bytes(body: bytes, notes: list[str], known_names: Callable[[str], int]
         return body, "utf-8"
     except UnicodeError:
         pass
-    good, bad = _utf8_census(body)
-    # In one Western encoding valid UTF-8 beyond ASCII is rare, so that much of it is a file put together of two.
-    if bad <= good / 4 or (good >= bad / 4 and not _in_runs(body[: 2**20])):
+    good, western, bad = _utf8_census(body)
+    # In one Western encoding pairs that are Western letters in UTF-8 are rare: with many a file is put together of two.
+    if bad <= good / 4 or (western >= bad / 4 and not _in_runs(body[: 2**20])):
         notes.append(
             f"{bad:,} bytes are no valid UTF-8 in a file that otherwise is; they were read as Windows-1252 "
             "(change with encoding=)."
@@ -152,14 +154,15 @@ def _from_bytes(body: bytes, notes: list[str], known_names: Callable[[str], int]
     return _transcode(body, encoding, "strict"), encoding
 
 
-def _utf8_census(body: bytes) -> tuple[int, int]:
-    """How many characters beyond ASCII are valid UTF-8, and how many bytes are not."""
-    good = bad = 0
+def _utf8_census(body: bytes) -> tuple[int, int, int]:
+    """How many characters beyond ASCII are valid UTF-8, how many of them Western, and how many bytes are not valid."""
+    good = western = bad = 0
     for piece in _pieces(body, "utf-8", "surrogateescape"):
-        beyond = len(piece) - sum(map(str.isascii, piece)) if not piece.isascii() else 0
-        wrong = len(re.findall("[\udc80-\udcff]", piece)) if beyond else 0
-        good, bad = good + beyond - wrong, bad + wrong
-    return good, bad
+        if not piece.isascii():
+            wrong = len(re.findall("[\udc80-\udcff]", piece))
+            good, bad = good + len(piece) - sum(map(str.isascii, piece)) - wrong, bad + wrong
+            western += len(WESTERN.findall(piece))
+    return good, western, bad
 
 
 def _mend(piece: str) -> str:
@@ -212,21 +215,26 @@ def _by_letters(start: bytes, fitting: list[str]) -> list[str]:
     # What is in every line separates columns, whatever letter it may be elsewhere.
     separators = bytes(code for code in set.intersection(*first) if code > 127) if len(first) > 1 else b""
     lines = _high_lines(start).translate(bytes.maketrans(separators, b"," * len(separators)))
-    share = {name: _letter_share(lines.decode(name, "replace")) for name in LATIN if name in fitting}
+    share = {name: _letter_share(lines.decode(name, "replace"), name == LATIN[0]) for name in LATIN if name in fitting}
     return sorted(share, key=lambda name: -share[name])
 
 
-def _letter_share(text: str) -> float:
-    """Of the characters beyond ASCII within words, those that are letters and no capital after a small one."""
+def _letter_share(text: str, western: bool) -> float:
+    """Of the characters beyond ASCII within words, those that are letters and no capital after a small one.
+
+    Where there are none, it is 1 for the ``western`` encoding, which is the commonest, and 0 for all others.
+    """
     fits = within = 0
     for found in BEYOND.finditer(text):
         (before, after), char = found.groups(), found[0]
-        inside = before.isalpha() and after.isalpha() and char not in BETWEEN
-        # What stands at a word's end and is no letter may be a mark, in any encoding.
-        if char.isalpha() or not char.isprintable() or inside:
+        kind = unicodedata.category(char)
+        # What stands beside capitals or at a word's end and is no letter may be a mark, in any encoding.
+        inside = before.islower() and after.islower() and char not in BETWEEN and kind not in ("Zs", "Cf")
+        letter = kind in ("Lu", "Ll", "Lo")
+        if letter or kind in ("Cc", "Cn") or inside:
             within += 1
-            fits += char.isalpha() and not (char.isupper() and before.islower())
-    return round(fits / within, 1) if within else 1.0
+            fits += letter and not (char.isupper() and before.islower())
+    return round(fits / within, 1) if within else float(western)
 
 
 def _high_lines(start: bytes) -> bytes:

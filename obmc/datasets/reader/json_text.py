@@ -18,10 +18,6 @@ NO_TABLE = (
 LONGEST_LITERAL = 2**16
 MOST_NAMES = 20_000
 BLOCK = 20_000
-# Objects within objects are opened so far.
-DEEPEST = 4
-# An object of ratings that has as many names as this has them from items.
-MANY = 5
 # Names times records of a block: every name is looked for in every record.
 MOST_CELLS = 100_000_000
 TOO_WIDE = "The JSON file has too many different names to be a table: give a CSV file."
@@ -163,10 +159,9 @@ def _records(found: Any, notes: list[str]) -> list[Any]:
         return [
             dict(zip(map(str, found["columns"]), row, strict=False)) for row in found["data"] if isinstance(row, list)
         ]
-    listed = {_listed_role(value) if isinstance(value, list) else "" for value in found.values()}
-    if len(found) > 1 and len(listed) == 1 and (role := listed.pop()):
-        notes.append(f"The file lists ratings by {role}: the outer names were taken as {role}s.")
-        return [{role: outer} | record for outer, records in found.items() for record in records]
+    if len(found) > 1 and all(isinstance(value, list) and _whose(value) == USER for value in found.values()):
+        notes.append("The file lists ratings by user: the outer names were taken as users.")
+        return [{"user": user} | record for user, records in found.items() for record in records]
     tables = [value for value in found.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
     if len(tables) == 1:
         return tables[0]
@@ -197,54 +192,63 @@ def _nested(found: Mapping[str, Mapping[str, Any]], notes: list[str]) -> list[An
     ]
 
 
-def _listed_role(records: list[Any]) -> str:
-    """Whose ratings objects list that have a rating: a user's, or an item's if they name the user; "" if neither's."""
+def _roles(names: Iterable[str]) -> set[str]:
+    return {known.role for known in meanings(list(names)) if known is not None}
+
+
+def _whose(records: list[Any]) -> str:
+    """Whose ratings a list of objects holds: a user's, or an item's if they name the user; "" if no one's."""
     if not records or not all(type(record) is dict for record in records):
         return ""
-    roles = {known.role for known in meanings(list(records[0])) if known is not None}
+    roles = _roles(records[0])
     if RATING not in roles or {USER, ITEM} <= roles:
         return ""
     return ITEM if USER in roles else USER
 
 
 def _listed_inside(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
-    """{"user": 3, "ratings": [{"item": 5, "rating": 4}, ...]} as rows, and how many records were of this form."""
+    """{"user": 3, "ratings": [{"item": 5, "rating": 4}, ...]}, or the same by item, as rows; how many were such."""
     rows: list[dict[str, Any]] = []
     opened = 0
     for record in records:
-        lists = [name for name, value in record.items() if type(value) is list and _listed_role(value)]
+        whose = {name: _whose(value) for name, value in record.items() if type(value) is list}
+        lists = [name for name, role in whose.items() if role == USER]
+        by_item = not lists and any(whose.values()) and USER not in _roles(set(record) - set(whose))
+        if by_item:
+            lists = [name for name, role in whose.items() if role == ITEM]
         if len(lists) != 1:
             rows.append(record)
             continue
         opened += 1
         outer = {name: value for name, value in record.items() if name != lists[0]}
+        if by_item:
+            # The item's own mean is none of the users' ratings.
+            outer = {name: value for name, value in outer.items() if RATING not in _roles((name,))}
         for inner in record[lists[0]]:
             rows.append(outer | {f"{lists[0]}.{name}" if name in outer else name: inner[name] for name in inner})
     return rows, opened
 
 
-def _columns(records: list[dict[str, Any]], depth: int = 0) -> dict[str, list[str]]:
-    """The records by columns. Objects inside are opened: {"user": {"id": 3}} has the column "user.id".
-
-    Those of {"ratings": {"Alien": 4, ...}} with many names are called like the names alone.
-    """
+def _columns(records: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """The records by columns. One level of objects inside is opened: {"user": {"id": 3}} has the column "user.id"."""
     columns: dict[str, list[str]] = {}
     names = dict.fromkeys(chain.from_iterable(records))
-    _check_width(len(names), len(records))
+    width = len(names)
+    _check_width(width, len(records))
     for name in names:
         values = [record.get(name) for record in records]
-        objects = [value if type(value) is dict else {} for value in values] if depth < DEEPEST else []
-        inner = _columns(objects, depth + 1) if any(objects) else {}
+        inner = [value for value in values if type(value) is dict]
         # {"$oid": "5f2"} and the like are how MongoDB writes one value.
-        if len(inner) == 1 and (key := next(iter(inner))).startswith("$"):
-            columns[name] = [inner[key][k] if type(value) is dict else _text(value) for k, value in enumerate(values)]
+        if inner and all(len(value) == 1 and next(iter(value)).startswith("$") for value in inner):
+            columns[name] = [_text(next(iter(value.values())) if type(value) is dict else value) for value in values]
             continue
-        by_item = len(inner) >= MANY and (known := meanings([name])[0]) is not None and known.role == RATING
-        for key, texts in inner.items():
-            columns[key if by_item and key not in names else f"{name}.{key}"] = texts
-        _check_width(len(columns), len(records))
-        if not (inner and all(type(value) is dict for value in values)):
-            columns[name] = ["" if inner and type(value) is dict else _text(value) for value in values]
+        keys = dict.fromkeys(chain.from_iterable(inner))
+        width += len(keys)
+        _check_width(width, len(records))
+        for key in keys:
+            columns[f"{name}.{key}"] = [_text(value.get(key)) if type(value) is dict else "" for value in values]
+        if len(inner) < len(values):
+            columns[name] = ["" if type(value) is dict else _text(value) for value in values]
     return columns
 
 

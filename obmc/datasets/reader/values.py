@@ -18,8 +18,9 @@ from obmc.errors import RatingsError
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 GROUPED = {mark: re.compile(rf"[+-]?\d{{1,3}}(?:{re.escape(mark)}\d{{3}})+", re.ASCII) for mark in ",."}
 COMMA_NUMBER = re.compile(r"[+-]?(?:\d+,\d*|,\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-# In India the groups before the last one are pairs: 1,23,456.
-ENGLISH_THOUSANDS = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3})(?:\.\d*)?", re.ASCII)
+ENGLISH_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
+# 1,23,456: in India the groups before the last one are pairs.
+INDIAN_THOUSANDS = re.compile(r"[+-]?\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d*)?", re.ASCII)
 EUROPEAN_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?", re.ASCII)
 POINTED_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", re.ASCII)
 SPACED_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[ '_]\d{3})+(?:[.,]\d*)?", re.ASCII)
@@ -171,8 +172,14 @@ def _read_marked(
     reading.decimal = "," if comma else "."
     mark = "." if comma else ","
     thousands = 0
+    rated = np.abs(reading.values[reading.kinds == RATED])
+    indian = not comma and (
+        float(rated.max(initial=0.0)) >= 100 or any(ENGLISH_THOUSANDS.fullmatch(text) for _, text in _short(open_texts))
+    )
     for k, text in _short(open_texts):
         grouped = (EUROPEAN_THOUSANDS if comma else ENGLISH_THOUSANDS).fullmatch(text) if mark in text else None
+        if indian and not grouped and mark in text:
+            grouped = INDIAN_THOUSANDS.fullmatch(text)
         spaced = SPACED_THOUSANDS.fullmatch(text)
         if grouped and not (comma and decimal is None and not _points_group(open_texts)):
             number, thousands = text.replace(mark, ""), thousands + int(counts[k])
@@ -237,7 +244,7 @@ def _points_as_thousands(
 ) -> int:
     """1.401 among whole numbers in the hundreds is 1401, as counts are written where the comma is the decimal mark.
 
-    So it is wherever a number has two points, as 12.345.678 has.
+    So it is wherever numbers have two points, as 12.345.678 has; one alone among others with one point is no proof.
     """
     rated = reading.kinds == RATED
     several = {k: text for k, text in _short(open_texts) if text.count(".") > 1 and POINTED_THOUSANDS.fullmatch(text)}
@@ -246,7 +253,8 @@ def _points_as_thousands(
         return 0
     whole = np.abs(reading.values[np.setdiff1d(np.flatnonzero(rated), list(pointed), assume_unique=True)])
     large = len(whole) > 0 and float(whole.max()) >= 100
-    if not (large or several) or not all(map(POINTED_THOUSANDS.fullmatch, pointed.values())):
+    sure = large or (len(several) > 1 if pointed else bool(several))
+    if not sure or not all(map(POINTED_THOUSANDS.fullmatch, pointed.values())):
         return 0
     for k, text in (pointed | several).items():
         _put(reading, k, float(text.replace(".", "")))
