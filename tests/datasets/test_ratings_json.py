@@ -150,6 +150,25 @@ def test_what_users_wrote_beside_a_list_of_ratings_is_no_list_of_ratings() -> No
     assert read_ratings(json.dumps(found).encode()).n_users == len(LISTED)
 
 
+def test_names_in_python_literals_need_not_be_texts() -> None:
+    pairs = [(u, i) for u in range(4) for i in range(3)]
+    rows = [
+        {"user": f"u{u}", 7: [{1: 2}], "item": f"m{i}", "more": {3: 4}, "rating": (u + i) % 5 + 1} for u, i in pairs
+    ]
+    table = read_ratings("\n".join(map(repr, rows)).encode())
+    assert (table.n_users, table.n_items, table.n_ratings) == (4, 3, 12)
+
+
+def test_an_empty_object_is_no_value() -> None:
+    records = [
+        {"user": {"$oid": f"u{u}"} if u else {}, "item": {"$oid": f"m{i}"}, "rating": {"$numberInt": "4"}}
+        for u in range(4)
+        for i in range(3)
+    ]
+    table = read_ratings(json.dumps(records).encode())
+    assert (table.n_users, table.n_items, table.n_ratings) == (3, 3, 9)
+
+
 def test_other_lists_inside_a_record_make_no_rows() -> None:
     records = [
         {"user": f"u{u}", "item": f"m{m}", "rating": (u + m) % 5 + 1, "genres": [{"id": 1}, {"id": 2}]}

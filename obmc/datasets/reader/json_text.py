@@ -131,7 +131,14 @@ def _lines(text: str, table: _Table) -> Iterator[Any]:
                 table.broken += 1
             else:
                 table.loose += 1
-                yield found
+                yield _named(found)
+
+
+def _named(found: Any) -> Any:
+    """A Python literal with names that are texts, as they are in JSON."""
+    if isinstance(found, dict):
+        return {_text(name): _named(value) for name, value in found.items()}
+    return [_named(value) for value in found] if isinstance(found, list) else found
 
 
 def _elements(text: str, table: _Table) -> Iterator[Any]:
@@ -238,11 +245,13 @@ def _columns(records: list[dict[str, Any]]) -> dict[str, list[str]]:
     for name in names:
         values = [record.get(name) for record in records]
         inner = [value for value in values if type(value) is dict]
-        # {"$oid": "5f2"} and the like are how MongoDB writes one value.
-        if inner and all(len(value) == 1 and next(iter(value)).startswith("$") for value in inner):
-            columns[name] = [_text(next(iter(value.values())) if type(value) is dict else value) for value in values]
-            continue
         keys = dict.fromkeys(chain.from_iterable(inner))
+        # {"$oid": "5f2"} and the like are how MongoDB writes one value.
+        if keys and all(key.startswith("$") for key in keys) and all(len(value) <= 1 for value in inner):
+            columns[name] = [
+                _text(next(iter(value.values()), None) if type(value) is dict else value) for value in values
+            ]
+            continue
         width += len(keys)
         _check_width(width, len(records))
         for key in keys:
