@@ -200,8 +200,8 @@ class _Cleaning:
         rows = np.flatnonzero(keep & ~total)
         below = codes[rows]
         written = below != texts.index("")
-        few = written.sum() != len(np.unique(below[written])) or 2 * written.sum() > len(rows)
-        if len(rows) == 0 or written.all() or not written[0] or few:
+        once = written.sum() == len(np.unique(below[written]))
+        if len(rows) == 0 or not written[0] or not once or 2 * written.sum() > len(rows):
             return codes
         filled = codes.copy()
         filled[rows] = below[np.maximum.accumulate(np.where(written, np.arange(len(rows)), 0))]
