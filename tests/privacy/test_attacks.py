@@ -120,3 +120,14 @@ def test_the_fast_minimiser_is_the_solver_s():
 def test_the_law_of_laplace_noise_is_that_of_scipy():
     for t in (-30.0, -1.0, -1e-9, 0.0, 1e-9, 0.5, 2.0, 30.0):
         assert attacks._log_laplace_cdf(t) == pytest.approx(stats.laplace.logcdf(t), rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize(("size", "tau"), [(4, 4.0), (20, 1.22 * 20.0)], ids=["a part of the matrix", "above rank 1"])
+def test_where_projected_output_is_said_to_be_broken_an_attack_breaks_it(size: int, tau: float):
+    found = obmc.datasets.bridge(size)
+    part = found.observations
+    data = obmc.Observations(part.rows, part.cols, part.signs, (20, 20))
+    cset = obmc.ConstraintSet(tau=tau, alpha=1.0)
+    mechanism = obmc.OutputPerturbation(epsilon=1.0, calibration="paper", postprocess="project")
+    assert mechanism.guarantee(obmc.Logistic(), cset, data.shape).status == "violated"
+    assert obmc.audit(mechanism, data, obmc.Logistic(), cset, entry=found.entry, runs=1000).refutes

@@ -217,9 +217,13 @@ class _Cleaning:
         entries = self._entries
         if not entries.header or entries.layout == "wide":
             return keep
+        columns = (entries.user, entries.item, entries.rating)
+        same = [_names_among(column, (name,))[0] for column, name in zip(columns, entries.columns, strict=True)]
+        if not all(same):
+            return keep
         repeated = np.ones(len(keep), dtype=bool)
-        for column, name in zip((entries.user, entries.item, entries.rating), entries.columns, strict=True):
-            repeated &= np.isin(column.codes, _names_among(column, (name,))[0])
+        for column, codes in zip(columns, same, strict=True):
+            repeated &= np.isin(column.codes, codes)
         self._drop(int(repeated.sum()), "Rows dropped because they repeat the header")
         return keep & ~repeated
 

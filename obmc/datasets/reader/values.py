@@ -176,10 +176,9 @@ def _read_marked(
     indian = not comma and (
         float(rated.max(initial=0.0)) >= 100 or any(ENGLISH_THOUSANDS.fullmatch(text) for _, text in _short(open_texts))
     )
+    forms = [EUROPEAN_THOUSANDS if comma else ENGLISH_THOUSANDS] + [INDIAN_THOUSANDS] * indian
     for k, text in _short(open_texts):
-        grouped = (EUROPEAN_THOUSANDS if comma else ENGLISH_THOUSANDS).fullmatch(text) if mark in text else None
-        if indian and not grouped and mark in text:
-            grouped = INDIAN_THOUSANDS.fullmatch(text)
+        grouped = mark in text and any(form.fullmatch(text) for form in forms)
         spaced = SPACED_THOUSANDS.fullmatch(text)
         if grouped and not (comma and decimal is None and not _points_group(open_texts)):
             number, thousands = text.replace(mark, ""), thousands + int(counts[k])

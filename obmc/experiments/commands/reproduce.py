@@ -97,10 +97,11 @@ def reproduce(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace],
         if options.computed:
             for figure in chosen:
                 _write(figure, folder, options, look_up_all(_sweeps(figure), options))
-            return
-        with executor_of(options) as executor:
-            for figure in chosen:
-                _write(figure, folder, options, compute(_sweeps(figure), executor, options))
+        else:
+            with executor_of(options) as executor:
+                for figure in chosen:
+                    _write(figure, folder, options, compute(_sweeps(figure), executor, options))
+        print("Means over the draws. What the paper states of its figures, and what of it holds: docs/reproduction.md.")
 
     return run
 
@@ -158,7 +159,6 @@ def _write(figure: Figure, folder: Path, options: argparse.Namespace, found: Ite
     _note_machine(folder / MACHINE, target.stem)
     print(f"{target}: {figure.title}.")
     print(means(sorted(rows, key=lambda row: places[settings_of(row)]), figure.against))
-    print("Means over the draws. What the paper states of its figures, and what of it holds: docs/reproduction.md.")
 
 
 def _note_machine(target: Path, table: str) -> None:
