@@ -34,7 +34,8 @@ RIDGE_GAP = 1e-8
 # Of the projection of a noised matrix, relative residuals.
 PROJECTION_TOL = 1e-5
 # Where attacks on a mixed matrix prove more than was asked for: from the radius at which the bridge instance of 4 x 4
-# fits into a part of the matrix, in alphas, to a little above that of rank 1. At 1.5 times that they show no more.
+# fits into a part of the matrix, in alphas, to a little above that of rank 1. At 1.5 times that they show no more
+# than a nominal 1.
 BROKEN_FROM, BROKEN_TO = 4.0, 1.25
 
 
@@ -166,8 +167,8 @@ class OutputPerturbation(Mechanism):
             moved = (
                 f", but a single rating can move all {cells:,} of them."
                 if broken
-                else ". A single rating may move others too; at this radius no attack is known that shows more than "
-                "was asked for, and no proof that there is none."
+                else ". A single rating may move others too, and at this radius it is not established how much that "
+                "tells."
             )
             why = (
                 f"Noise of scale {number(2 * alpha / self.epsilon)} hides one entry of the matrix{moved} "
